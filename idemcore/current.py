@@ -1,0 +1,53 @@
+"""Which attempt the calling code runs in: one for each context, so threads and tasks do not meet."""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Final, TypeVar, overload
+
+from idemcore.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from idemcore.attempt import Attempt
+    from idemcore.identity import Identity
+
+D = TypeVar("D")
+_RAISE: Final = object()
+CURRENT: Final[ContextVar[Attempt]] = ContextVar("idemcore_attempt")
+
+
+@overload
+def current_attempt() -> Attempt: ...
+@overload
+def current_attempt(default: D) -> Attempt | D: ...
+def current_attempt(default: object = _RAISE) -> object:
+    """The attempt that the calling code runs in.
+
+    Args:
+        default: given back where there is none: outside of a protected operation, where protection is
+            optional and no key was sent, where it is switched off, or where the store is down and
+            `fail_open` lets the request run without. Left out, that is an error.
+
+    Raises:
+        ConfigurationError: there is none, and no default.
+    """
+    attempt = CURRENT.get(default)
+    if attempt is _RAISE:
+        raise ConfigurationError(
+            "There is no current attempt: call this inside a protected view, function or `with attempt`, or "
+            "say current_attempt(None) where protection is optional or may be switched off."
+        )
+    return attempt
+
+
+def runs_within(identity: Identity) -> bool:
+    """Whether the calling code is part of a run of this operation, or of one that such a run began.
+
+    A run that calls over the network cannot be told, nor a thread that was started without its context.
+    """
+    running = CURRENT.get(None)
+    while running is not None:
+        if running.identity == identity:
+            return True
+        running = running.outer
+    return False

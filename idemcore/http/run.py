@@ -1,0 +1,177 @@
+"""One run of the application under a claim, from the guard's word to the record of its answer."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Final, ParamSpec, TypeVar
+
+from idemcore.attempt import Attempt
+from idemcore.current import CURRENT
+from idemcore.errors import IdempotencyError
+from idemcore.http.answer import HTTPAnswer, fault_of, from_outcome, is_status, to_meta
+from idemcore.http.headers import HeaderFilter
+from idemcore.http.keep import AnswerHead
+from idemcore.http.policy import HTTPPolicy, Redact
+from idemcore.meta import encode_meta
+from idemcore.record import Answer, Tombstone
+from idemcore.settling import Replay
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+UNPROTECTED: Final = ("Idempotency-Unprotected", "true")
+
+_log: Final = logging.getLogger("idemcore")
+
+
+class Run:
+    """The application is to run now.
+
+    Attributes:
+        attempt: the claim; None where the store is down and `fail_open` lets the request run without.
+        header_filter: tells what of an answer's headers belongs to the operation's result.
+        marks: headers to add to the first client's answer.
+        streaming: whether the answer is on its way as a stream that will settle the claim at its end.
+    """
+
+    __slots__ = ("_policy", "attempt", "header_filter", "marks", "streaming")
+
+    def __init__(self, attempt: Attempt | None, policy: HTTPPolicy, header_filter: HeaderFilter) -> None:
+        self.attempt = attempt
+        self.header_filter = header_filter
+        self._policy = policy
+        self.streaming = False
+        self.marks = () if attempt is not None else (UNPROTECTED,)
+
+    @property
+    def settled(self) -> bool:
+        """Whether nothing is left to record: it ended, user code settled it, or there is no claim."""
+        return self.attempt is None or self.attempt.settled
+
+    @property
+    def limit(self) -> int:
+        """How many bytes of an answer are kept."""
+        return self._policy.max_response_bytes
+
+    @property
+    def max_hold(self) -> float:
+        """For how many seconds the claim may be held."""
+        return self._policy.max_hold.total_seconds()
+
+    def call(self, code: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        """Calls code of the application's, with the claim as its current attempt."""
+        attempt = self.attempt
+        if attempt is None:
+            return code(*args, **kwargs)
+        context = CURRENT.set(attempt)
+        try:
+            return code(*args, **kwargs)
+        finally:
+            CURRENT.reset(context)
+
+    def keeps(self, head: AnswerHead) -> bool:
+        """Whether this answer is the operation's final one."""
+        try:
+            return self._policy.keep(head)
+        except Exception as error:
+            # The work is done and nobody can say whether its answer is final: keeping it is what
+            # cannot run it twice. The error's text may quote the answer, so no log has it.
+            _log.error("the keep rule raised %s; the answer is kept", type(error).__name__)
+            return True
+
+    def finish(self, head: AnswerHead, body: bytes) -> HTTPAnswer | None:
+        """Records a whole answer; returns another one that stands, if this attempt was late."""
+        attempt = self.attempt
+        if attempt is None or attempt.settled:
+            return None
+        if not is_status(head.status):
+            self._bury(attempt)
+            return None
+        if not self.keeps(head):
+            self._unkept(attempt, head)
+            return None
+        try:
+            outcome = self._outcome_of(head, body)
+        except BaseException as error:
+            # The work is done: whatever happens from here on, nothing may free the key again.
+            _log.error("making the record raised %s; the answer is not kept", type(error).__name__)
+            replay = attempt.tombstone("not_encodable")
+            if not isinstance(error, Exception):
+                raise
+        else:
+            replay = attempt.finish(outcome, refused=head.code >= 400)
+        return self._given(replay) if replay is not None else None
+
+    def finish_without_body(self, head: AnswerHead, reason: str) -> None:
+        """Records that the answer went out and is not there to be kept, for `reason`."""
+        if self.attempt is None or self.attempt.settled:
+            return
+        if not is_status(head.status):
+            self._bury(self.attempt)
+        elif self.keeps(head):
+            self.attempt.tombstone(reason)
+        else:
+            self._unkept(self.attempt, head)
+
+    def fail(self, error: BaseException) -> None:
+        """The application raised; the policy decides."""
+        if self.attempt is not None and not self.attempt.settled:
+            self.attempt.fail(error)
+
+    def doubt(self, error: BaseException) -> None:
+        """Settles at once where the policy's `unknown` names this error, whatever answer is made of it."""
+        if isinstance(error, self._policy.unknown):
+            self.fail(error)
+
+    def _outcome_of(self, head: AnswerHead, body: bytes) -> Answer | Tombstone:
+        """What is recorded of an answer."""
+        policy = self._policy
+        if len(body) > policy.max_response_bytes:
+            return Tombstone("too_large")
+        if not policy.keep_body:
+            return Tombstone("not_kept")
+        status, headers = head.status, self.header_filter.kept(head.headers)
+        if policy.redact is not None:
+            redacted = self._redacted(policy.redact, HTTPAnswer(status, headers, body))
+            if redacted is None:
+                return Tombstone("not_redacted")
+            status, headers, body = redacted.status, list(redacted.headers), bytes(redacted.body)
+            if len(body) > policy.max_response_bytes:
+                return Tombstone("too_large")
+        # As Answer(…) makes it, but for a call of Python's own: this is on the way of every request.
+        return tuple.__new__(Answer, ("http", encode_meta(to_meta(status, headers, len(body))), body))
+
+    def _redacted(self, redact: Redact, answer: HTTPAnswer) -> HTTPAnswer | None:
+        """What may be stored of an answer; None where nobody can say, for it may hold the secret."""
+        try:
+            redacted: object = redact(answer)
+        except Exception as error:
+            # By its class alone: the text may quote what was to be redacted.
+            _log.error("redact raised %s; the answer is not kept", type(error).__name__)
+            return None
+        if not isinstance(redacted, HTTPAnswer):
+            _log.error("redact returns an HTTPAnswer, not %s; the answer is not kept", type(redacted).__name__)
+            return None
+        fault = fault_of(redacted.status, redacted.headers, redacted.body)
+        if fault is not None:
+            _log.error("redact returned no answer: %s; the answer is not kept", fault)
+            return None
+        return redacted
+
+    def _bury(self, attempt: Attempt) -> None:
+        """Nobody can say what such an answer means, and no retry could be given it; the work may be done."""
+        _log.error("the answer's status is none (RFC 9110, section 15); the answer is not kept")
+        attempt.tombstone("not_encodable")
+
+    def _unkept(self, attempt: Attempt, head: AnswerHead) -> None:
+        if 400 <= head.code < 500:
+            attempt.refuse()
+        else:
+            attempt.fail(reason=f"status_{head.code}")
+
+    def _given(self, replay: Replay) -> HTTPAnswer | None:
+        try:
+            return from_outcome(replay.outcome, self._policy.replayed_header)
+        except IdempotencyError:  # what stands cannot be given as an answer, so the client gets its own
+            return None

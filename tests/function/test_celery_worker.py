@@ -1,0 +1,150 @@
+"""A real Celery worker that is killed in the middle of a task: the redelivered one comes to one effect.
+
+The ledger is the provider's, outside of the library: requests of one key are one effect to it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from idemcore import Engine
+from idemcore.identity import SINGLE_TENANT, identify
+from idemcore.record import Record, State
+from tests.conditions import until
+
+pytest.importorskip("celery")
+pytest.importorskip("sqlalchemy")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs POSIX signals"),
+]
+
+ROOT = Path(__file__).parent.parent.parent
+REDIS_URL = os.environ.get("IDEMCORE_TEST_REDIS_URL", "")
+PATIENCE = 120.0
+IDENTITY = identify(SINGLE_TENANT, "refunds.pay", "r-1")
+
+
+@dataclass
+class Desk:
+    """A queue, a database and a ledger; workers are started on them."""
+
+    folder: Path
+    broker: str
+    transport: dict[str, Any]
+    kills: str
+
+    def __post_init__(self) -> None:
+        self.ledger = self.folder / "ledger"
+        self.database = f"sqlite:///{self.folder / 'records.db'}"
+        self.environment = {
+            **os.environ,
+            "CELERY_TEST_BROKER": self.broker,
+            "CELERY_TEST_TRANSPORT": json.dumps(self.transport),
+            "CELERY_TEST_QUEUE": f"refunds-{uuid.uuid4()}",
+            "CELERY_TEST_DATABASE": self.database,
+            "CELERY_TEST_LEDGER": str(self.ledger),
+            "CELERY_TEST_KILLS": self.kills,
+        }
+
+    def send(self) -> None:
+        program = "from tests.function.celery_worker import pay_refund; pay_refund.delay('r-1', 500)"
+        subprocess.run([sys.executable, "-c", program], cwd=ROOT, env=self.environment, check=True, timeout=60)
+
+    @contextmanager
+    def worker(self) -> Iterator[subprocess.Popen[bytes]]:
+        command = [sys.executable, "-m", "celery", "--app", "tests.function.celery_worker", "worker"]
+        log = (self.folder / "worker.log").open("ab")
+        worker = subprocess.Popen(
+            [*command, "--concurrency", "1", "--loglevel", "INFO", "--without-gossip", "--without-mingle"],
+            cwd=ROOT, env=self.environment, stdout=log, stderr=log, start_new_session=True,
+        )  # fmt: skip
+        try:
+            yield worker
+        finally:
+            worker.terminate()
+            try:
+                worker.wait(timeout=30)
+            except subprocess.TimeoutExpired:
+                os.killpg(worker.pid, signal.SIGKILL)
+                worker.wait(timeout=30)
+            log.close()
+
+    def asked(self) -> list[str]:
+        return self.ledger.read_text().split() if self.ledger.exists() else []
+
+    def wait_for(self, state: State) -> Record:
+        with Engine(self.database, observers=[]) as idem:
+            if until(lambda: getattr(idem.get(IDENTITY), "state", None) is state, patience=PATIENCE):
+                record = idem.get(IDENTITY)
+                assert isinstance(record, Record)
+                return record
+        raise AssertionError((self.folder / "worker.log").read_text())
+
+
+@pytest.fixture
+def filesystem(tmp_path: Path) -> Desk:
+    for name in ("queue", "control"):
+        (tmp_path / name).mkdir()
+    queue = str(tmp_path / "queue")
+    transport = {
+        "data_folder_in": queue, "data_folder_out": queue, "control_folder": str(tmp_path / "control"),
+    }  # fmt: skip
+    return Desk(tmp_path, "filesystem://", transport, kills="child")
+
+
+@pytest.fixture
+def redis(tmp_path: Path) -> Iterator[Desk]:
+    client_library = pytest.importorskip("redis")
+    if not REDIS_URL:
+        pytest.skip("set IDEMCORE_TEST_REDIS_URL to run a worker on Redis")
+    prefix = f"idemcore-celery-{uuid.uuid4()}:"
+    yield Desk(tmp_path, REDIS_URL, {"global_keyprefix": prefix, "visibility_timeout": 1}, kills="worker")
+    client = client_library.Redis.from_url(REDIS_URL)
+    for key in client.scan_iter(f"{prefix}*"):
+        client.delete(key)
+    client.close()
+
+
+def the_effect_happened_once(desk: Desk, record: Record) -> None:
+    asked = desk.asked()
+    assert record.attempt == 2
+    assert len(asked) == 2  # the worker died with the first one's effect unrecorded
+    assert len(set(asked)) == 1  # which the provider knows by its key
+    assert record.answer is not None
+    assert json.loads(record.answer.body) == "500 refunded"
+
+
+def test_a_task_whose_process_is_killed_is_delivered_again_and_taken_over(filesystem: Desk) -> None:
+    """LEA-01: refused while the dead one's lease stands, tried again for as long, then taken over."""
+    with Engine(filesystem.database) as idem:
+        idem.create_schema()
+    filesystem.send()
+    with filesystem.worker():
+        record = filesystem.wait_for(State.COMPLETED)
+    the_effect_happened_once(filesystem, record)
+
+
+def test_a_worker_that_is_killed_whole_leaves_its_task_to_the_next_one(redis: Desk) -> None:
+    """LEA-01: nobody is left to say so; the broker delivers again after its visibility timeout."""
+    with Engine(redis.database) as idem:
+        idem.create_schema()
+    redis.send()
+    with redis.worker() as first:
+        first.wait(timeout=PATIENCE)
+    assert first.returncode == -signal.SIGKILL
+    with redis.worker():
+        record = redis.wait_for(State.COMPLETED)
+    the_effect_happened_once(redis, record)

@@ -1,0 +1,122 @@
+"""From a whole answer to its record: what is done is never run again, whatever the policy's functions do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, cast
+
+import pytest
+
+from idemcore import SINGLE_TENANT, Engine, identify
+from idemcore.http import AnswerHead, Guard, HTTPAnswer, HTTPOptions, Request, Run, everything, successes
+from idemcore.http.keep import Keep
+from idemcore.record import Record, State
+
+HEAD = AnswerHead("201 CREATED", [("Content-Type", "text/plain")])
+SECRET = "s3cr3t"
+
+
+class Case:
+    """One run of a request whose answer holds a secret, and what is recorded of it."""
+
+    def __init__(self, **options: Any) -> None:
+        self.idem = Engine("memory://", observers=())
+        begun = Guard(self.idem, cast(HTTPOptions, options)).begin(
+            Request("POST", "/", "", "", b""), "k", SINGLE_TENANT
+        )
+        assert isinstance(begun, Run)
+        self.run = begun
+
+    def served(self, head: AnswerHead = HEAD) -> None:
+        """Does what an adapter does: what is raised on the way fails the run and passes through."""
+        try:
+            self.run.finish(head, SECRET.encode())
+        except BaseException as error:
+            self.run.fail(error)
+            raise
+
+    def served_as_stream(self, head: AnswerHead) -> None:
+        """As where the body has gone out and is not there to be kept."""
+        self.run.finish_without_body(head, "too_large")
+
+    @property
+    def recorded(self) -> tuple[State, str]:
+        record = self.idem.get(identify(SINGLE_TENANT, "http", "k"))
+        assert isinstance(record, Record)
+        return record.state, record.reason
+
+
+WRONG: dict[str, Callable[[HTTPAnswer], Any]] = {
+    "nothing": lambda answer: None,
+    "another type": lambda answer: tuple(answer),
+    "headers as a mapping": lambda answer: answer._replace(headers={"Content-Type": "text/plain"}),
+    "a mapping of two letters": lambda answer: answer._replace(headers={"TE": "x", "AB": "y"}),
+    "no headers": lambda answer: answer._replace(headers=None),
+    "headers of bytes": lambda answer: answer._replace(headers=[(b"A", b"1")]),
+    "a header of three parts": lambda answer: answer._replace(headers=[("A", "1", "2")]),
+    "a number as a value": lambda answer: answer._replace(headers=[("Content-Length", 5)]),
+    "a line break in a value": lambda answer: answer._replace(headers=[("A", "1\r\nSet-Cookie: x")]),
+    "a value that no header can hold": lambda answer: answer._replace(headers=[("A", "€")]),
+    "a name that is none": lambda answer: answer._replace(headers=[("no name", "1")]),
+    "no body": lambda answer: answer._replace(body=None),
+    "a text as a body": lambda answer: answer._replace(body="text"),
+    "a status without a number": lambda answer: answer._replace(status="Created"),
+    "a status that is a number": lambda answer: answer._replace(status=201),
+    "a line break in the status": lambda answer: answer._replace(status="201 Made\r\nA: b"),
+}
+
+
+@pytest.mark.parametrize("redact", WRONG.values(), ids=WRONG)
+def test_a_redaction_of_a_wrong_shape_leaves_a_tombstone(redact: Callable[[HTTPAnswer], Any]) -> None:
+    """SEC-01: the work is done, so it is not run again; and what cannot be given is not kept."""
+    case = Case(redact=redact)
+    case.served()
+    assert case.recorded == (State.TOMBSTONE, "not_redacted")
+
+
+class Stopped(BaseException):
+    """As a server's time limit or Ctrl-C raises it."""
+
+
+def stop(answer: HTTPAnswer) -> HTTPAnswer:
+    raise Stopped
+
+
+def test_an_interrupt_while_the_record_is_made_leaves_a_tombstone() -> None:
+    """OUT-04: it passes through, and the work that was done is not run again."""
+    case = Case(redact=stop)
+    with pytest.raises(Stopped):
+        case.served()
+    assert case.recorded == (State.TOMBSTONE, "not_encodable")
+
+
+def test_an_answer_that_cannot_be_recorded_leaves_a_tombstone() -> None:
+    """OUT-04: an application's header that is no text is the server's to refuse, not a reason to run again."""
+    odd: Any = [(b"Content-Type", "text/plain")]
+    case = Case()
+    case.served(AnswerHead("201 CREATED", odd))
+    assert case.recorded == (State.TOMBSTONE, "not_encodable")
+
+
+@pytest.mark.parametrize("status", ["CREATED", "OK", "", "2010 Created", "201Created", "201 Cr\u2192", "600 ?"])
+@pytest.mark.parametrize("keep", [successes, everything])
+def test_an_answer_whose_status_is_none_is_not_run_again(status: str, keep: Keep) -> None:
+    """OUT-04: nobody knows what it means, the work may be done, and no retry could be given it."""
+    for serve in (Case.served, Case.served_as_stream):
+        case = Case(keep=keep)
+        serve(case, AnswerHead(status, []))
+        assert case.recorded == (State.TOMBSTONE, "not_encodable")
+
+
+def quoting(what: object) -> Any:
+    raise ValueError(f"input_value={SECRET}") from RuntimeError(SECRET)
+
+
+@pytest.mark.parametrize("options", [{"redact": quoting}, {"keep": quoting}], ids=["redact", "keep"])
+def test_an_error_that_quotes_the_answer_is_logged_by_its_class(
+    options: dict[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    """SEC-01: validators put what they were given into their errors, and a traceback prints it."""
+    Case(**options).served()
+    assert "ValueError" in caplog.text
+    assert SECRET not in caplog.text

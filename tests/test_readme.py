@@ -1,0 +1,177 @@
+"""README is run: each code block as written, and the table of answers row by row."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import Column, Connection, MetaData, String, Table, create_engine, event, select
+
+from idemcore import Engine, FingerprintMismatch
+from idemcore_function import idempotent
+
+README = Path(__file__).parent.parent / "README.md"
+RESULTS = README.parent / "benchmarks" / "results"
+BLOCKS = re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
+
+
+def run_block(containing: str, **given: Any) -> dict[str, Any]:
+    (block,) = (block for block in BLOCKS if containing in block)
+    names: dict[str, Any] = {"__name__": "readme", **given}
+    exec(compile(block, "README.md", "exec"), names)  # noqa: S102 - our own page
+    return names
+
+
+def test_every_block_is_run_by_a_test_of_this_file() -> None:
+    """A new block without a test below is a promise that nobody keeps."""
+    tested = ("@idempotency.required", "run_batch(", "current_attempt().join(", "IdempotencyMiddleware(")
+    assert [sum(mark in block for mark in tested) for block in BLOCKS] == [1] * len(BLOCKS)
+
+
+def test_the_flask_example_is_as_short_as_it_says() -> None:
+    """Twenty lines, blank ones apart."""
+    (block,) = (block for block in BLOCKS if "@idempotency.required" in block)
+    assert len([line for line in block.splitlines() if line.strip()]) <= 20
+
+
+def test_the_flask_example_answers_as_the_table_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """KEY-01, KEY-05, CAN-01: run, replay in another spelling, refusal of another amount, no caller."""
+    monkeypatch.chdir(tmp_path)
+    names = run_block("@idempotency.required")
+    client = names["app"].test_client()
+
+    def send(body: str, caller: str = "secret-7") -> Any:
+        headers = {"Authorization": f"Bearer {caller}", "Idempotency-Key": "order-42"}
+        return client.post("/payments", data=body, headers=headers, content_type="application/json")
+
+    first = send('{"amount": 10, "currency": "EUR"}')
+    again = send('{"currency": "EUR", "amount": 10.0}')
+    other = send('{"amount": 99, "currency": "EUR"}')
+    assert (first.status_code, first.get_json()) == (201, {"charged": 10})
+    assert (again.status_code, again.data) == (201, first.data)
+    assert again.headers["Idempotent-Replayed"] == "true"
+    assert (other.status_code, other.get_json()["retry"]) == (422, "new_key")
+    assert send('{"amount": 10, "currency": "EUR"}', caller="stranger").status_code == 401
+    names["idem"].close()
+
+
+def test_the_wsgi_example_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The application is entered once; the second answer is marked as a replay."""
+    from werkzeug.test import Client
+
+    monkeypatch.chdir(tmp_path)
+    names = run_block("IdempotencyMiddleware(")
+    client = Client(names["application"])
+    answers = [client.post("/orders", headers={"Idempotency-Key": "k"}) for _ in range(2)]
+    assert [answer.status for answer in answers] == ["201 Created"] * 2
+    assert [answer.headers.get("Idempotent-Replayed") for answer in answers] == [None, "true"]
+    assert client.post("/orders").status_code == 400
+    names["idem"].close()
+
+
+def test_the_job_runs_each_payout_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same call again returns what the first did; another amount under the same id is refused."""
+    monkeypatch.chdir(tmp_path)
+    names = run_block("run_batch(")
+    assert str(names["report"]) == "2 items: 2 done"
+    send, due = names["send"], [item.item for item in names["report"].items]
+    again = names["run_batch"](send, due)
+    assert (str(again), again.complete) == ("2 items: 2 replayed", True)
+    assert again.items[0].value == "sent 500.00 for p-1"
+    assert sum(1 for _ in names["idem"].store.find(limit=10)) == 2
+    with pytest.raises(FingerprintMismatch):
+        send({"id": "p-1", "amount": "900.00"})
+    names["idem"].close()
+
+
+def test_the_order_is_made_once_with_its_record_or_not_at_all(tmp_path: Path) -> None:
+    """A retry is given the answer; where the commit fails, neither order nor mark is there, and it runs."""
+    url = f"sqlite:///{tmp_path / 'shop.db'}"
+    idem, database, metadata = Engine(url), create_engine(url), MetaData()
+    idem.create_schema()
+    orders = Table("orders", metadata, Column("reference", String), Column("article", String))
+    metadata.create_all(database)
+    names = run_block(
+        "current_attempt().join(", idem=idem, idempotent=idempotent, database=database, orders=orders
+    )
+    order = names["order"]
+    assert [order("r-1", "tea") for _ in range(2)] == ["ordered tea"] * 2
+
+    def fail(connection: Connection) -> None:
+        raise ConnectionError
+
+    event.listen(database, "commit", fail)
+    with pytest.raises(ConnectionError):
+        order("r-2", "milk")
+    event.remove(database, "commit", fail)
+    assert order("r-2", "milk") == "ordered milk"
+    with database.connect() as connection:
+        assert connection.execute(select(orders.c.article)).scalars().all() == ["tea", "milk"]
+    database.dispose()
+    idem.close()
+
+
+def test_every_link_leads_somewhere() -> None:
+    """Pages that README points to are in the repository."""
+    links = re.findall(r"\]\(([^)#:]+)\)", README.read_text())
+    assert links
+    assert [link for link in links if not (README.parent / link).exists()] == []
+
+
+def ratios(file: str, *groups: str) -> dict[str, list[str]]:
+    """By contender, the ratios of the measured groups as README prints them."""
+    measured = json.loads((RESULTS / file).read_text())["groups"]
+    rows: dict[str, list[str]] = {}
+    for group in groups:
+        for row in measured[group]:
+            rows.setdefault(row["name"], []).append(f"{row['ratio']:.1f}")
+    return rows
+
+
+def test_the_speeds_are_those_that_were_measured() -> None:
+    """Every row of README's tables stands in the committed results, and none of the results is left out."""
+    bodies = ("120 B payment", "1 kB order", "10 kB order", "1 MB catalogue", "GeoJSON")
+    text = README.read_text()
+    expected = ratios("canonicalization.json", *(f"bytes to fingerprint: {body}" for body in bodies))
+    wrong = json.loads((RESULTS / "canonicalization.json").read_text())["machine"]
+    for name, values in expected.items():
+        assert f"| {name} | {' | '.join(values)} | {wrong[f'pairs wrong: {name}']} |" in text
+    calls = ratios("functions.json", "In memory, in units of a dict and Lock pair")
+    kinds = ("new, scalars", "replay, scalars", "new, pydantic", "replay, pydantic")
+    for library in ("idemcore", "Powertools"):
+        values = [calls[f"{library}: {kind}"][0] for kind in kinds]
+        assert f"| {library} | {' | '.join(values)} |" in text
+
+
+def test_the_speeds_of_requests_are_those_that_were_measured() -> None:
+    """In units of the bare Flask view."""
+    (rows,) = json.loads((RESULTS / "http.json").read_text())["groups"].values()
+    taken = {row["name"]: row["micros"] for row in rows}
+    text = README.read_text()
+    for adapter in ("Flask", "WSGI"):
+        names = [f"{adapter}: no key", f"{adapter}: new, memory", f"{adapter}: replay, memory"]
+        values = [f"{taken[name] / taken['Flask: bare']:.2f}" for name in names]
+        assert f"| idemcore, {adapter} | {' | '.join(values)} |" in text
+    peer = [
+        f"{taken[f'WSGI: idemkit: {verb}, memory'] / taken['Flask: bare']:.2f}" for verb in ("new", "replay")
+    ]
+    assert f"| idemkit, WSGI |  | {' | '.join(peer)} |" in text
+
+
+def test_the_speeds_of_stores_are_those_that_were_measured() -> None:
+    """Each goal of a store is met in the committed results, and so is that of growth."""
+    measured = json.loads((RESULTS / "stores.json").read_text())
+    text = README.read_text()
+    for name, figures in measured["figures"].items():
+        if name != "PostgreSQL, psycopg2":
+            row = re.search(
+                rf"^\| {re.escape(name)}(?: \(.*\))? \| ([\d.]+) \| ([\d.]+) \|", text, re.MULTILINE
+            )
+            assert row is not None, name
+            assert [row[1], row[2]] == [f"{figures[verb]:.2f}" for verb in ("new", "replay")]
+    assert all(goal["met"] for goal in measured["goals"])
+    grown = json.loads((RESULTS / "growth.json").read_text())["rows"]
+    assert max(rows[-1]["ratio"] for rows in grown.values()) < 1.135

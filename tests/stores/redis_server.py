@@ -47,7 +47,11 @@ class PrivateServer:
         self.start()
 
     def start(self) -> None:
-        """Starts it, and waits until it answers."""
+        """Starts it, and waits until it answers.
+
+        Raises:
+            RuntimeError: it ended instead; with what it wrote.
+        """
         command = [self.program, "--port", str(self.port), "--bind", "127.0.0.1", "--dir", str(self.folder)]
         quiet = ["--save", "", "--logfile", str(self.folder / "log")]
         self.process = subprocess.Popen([*command, *quiet, *self.options])
@@ -61,6 +65,8 @@ class PrivateServer:
                 except Unreachable as error:
                     if "Authentication" in str(error):
                         return
+                    if self.process.poll() is not None:
+                        raise RuntimeError((self.folder / "log").read_text(errors="replace")) from error
                     if time.monotonic() > give_up_at:
                         raise
                     time.sleep(0.02)

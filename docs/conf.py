@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib.metadata
 import re
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 from sphinx.application import Sphinx
@@ -26,25 +28,34 @@ autodoc_typehints = "none"  # the signature shows them
 add_module_names = False
 python_use_unqualified_type_names = True
 
-DOCS = Path(__file__).parent
+DOCS = Path(__file__).resolve().parent
+sys.path.insert(0, str(DOCS.parent / "scripts"))
+
+from page_links import named_by_path  # noqa: E402 - found by the line above
 
 
-def name_what_is_not_built(_app: Sphinx, page: str, text: list[str]) -> None:
-    """A link to a file of the repository or to a folder leads nowhere in the built pages: says its path."""
-    here = (DOCS / page).parent
+def is_built(target: Path) -> bool:
+    """Whether the built pages have it: a folder, or a file of another kind, is not among them."""
+    return target.is_relative_to(DOCS) and target.suffix in (".md", ".json")
 
-    def replace(link: re.Match[str]) -> str:
-        target = (here / link["target"]).resolve()
-        if target.is_relative_to(DOCS) and target.suffix in (".md", ".json"):
-            return link[0]
-        path = target.relative_to(DOCS.parent)
-        return (
-            f"`{path}`" if link["text"].strip("`") in (path.name, str(path)) else f"{link['text']} (`{path}`)"
+
+def fit_to_the_build(_app: Sphinx, page: str, text: list[str]) -> None:
+    """A link that would lead nowhere says a path; the lists of the index are the navigation too."""
+    text[0] = named_by_path(text[0], DOCS / f"{page}.md", DOCS.parent, is_built)
+    if page == "index":
+        text[0] += "".join(toctrees(text[0]))
+
+
+def toctrees(index: str) -> Iterator[str]:
+    """For each section of the index what puts its pages into the side bar."""
+    for title, section in re.findall(r"^## (.+)\n((?:(?!## ).*\n)*)", index, re.MULTILINE):
+        pages = re.findall(r"^- .*?\]\(([\w/-]+)\.md\)", section, re.MULTILINE)
+        glob = ["http/problems/*"] if "`docs/http/problems`" in section else []
+        yield "\n".join(
+            ["\n```{toctree}", ":hidden:", ":glob:", f":caption: {title}", "", *pages, *glob, "```\n"]
         )
-
-    text[0] = re.sub(r"(?<!!)\[(?P<text>[^\]]+)\]\((?P<target>[^)#:]+)\)", replace, text[0])
 
 
 def setup(app: Sphinx) -> None:
     """Called by Sphinx."""
-    app.connect("source-read", name_what_is_not_built)
+    app.connect("source-read", fit_to_the_build)

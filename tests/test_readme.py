@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,6 @@ from idemcore import Engine, FingerprintMismatch
 from idemcore_function import idempotent
 
 README = Path(__file__).parent.parent / "README.md"
-RESULTS = README.parent / "benchmarks" / "results"
 BLOCKS = re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
 
 
@@ -119,59 +117,3 @@ def test_every_link_leads_somewhere() -> None:
     links = re.findall(r"\]\(([^)#:]+)\)", README.read_text())
     assert links
     assert [link for link in links if not (README.parent / link).exists()] == []
-
-
-def ratios(file: str, *groups: str) -> dict[str, list[str]]:
-    """By contender, the ratios of the measured groups as README prints them."""
-    measured = json.loads((RESULTS / file).read_text())["groups"]
-    rows: dict[str, list[str]] = {}
-    for group in groups:
-        for row in measured[group]:
-            rows.setdefault(row["name"], []).append(f"{row['ratio']:.1f}")
-    return rows
-
-
-def test_the_speeds_are_those_that_were_measured() -> None:
-    """Every row of README's tables stands in the committed results, and none of the results is left out."""
-    bodies = ("120 B payment", "1 kB order", "10 kB order", "1 MB catalogue", "GeoJSON")
-    text = README.read_text()
-    expected = ratios("canonicalization.json", *(f"bytes to fingerprint: {body}" for body in bodies))
-    wrong = json.loads((RESULTS / "canonicalization.json").read_text())["machine"]
-    for name, values in expected.items():
-        assert f"| {name} | {' | '.join(values)} | {wrong[f'pairs wrong: {name}']} |" in text
-    calls = ratios("functions.json", "In memory, in units of a dict and Lock pair")
-    kinds = ("new, scalars", "replay, scalars", "new, pydantic", "replay, pydantic")
-    for library in ("idemcore", "Powertools"):
-        values = [calls[f"{library}: {kind}"][0] for kind in kinds]
-        assert f"| {library} | {' | '.join(values)} |" in text
-
-
-def test_the_speeds_of_requests_are_those_that_were_measured() -> None:
-    """In units of the bare Flask view."""
-    (rows,) = json.loads((RESULTS / "http.json").read_text())["groups"].values()
-    taken = {row["name"]: row["micros"] for row in rows}
-    text = README.read_text()
-    for adapter in ("Flask", "WSGI"):
-        names = [f"{adapter}: no key", f"{adapter}: new, memory", f"{adapter}: replay, memory"]
-        values = [f"{taken[name] / taken['Flask: bare']:.2f}" for name in names]
-        assert f"| idemcore, {adapter} | {' | '.join(values)} |" in text
-    peer = [
-        f"{taken[f'WSGI: idemkit: {verb}, memory'] / taken['Flask: bare']:.2f}" for verb in ("new", "replay")
-    ]
-    assert f"| idemkit, WSGI |  | {' | '.join(peer)} |" in text
-
-
-def test_the_speeds_of_stores_are_those_that_were_measured() -> None:
-    """Each goal of a store is met in the committed results, and so is that of growth."""
-    measured = json.loads((RESULTS / "stores.json").read_text())
-    text = README.read_text()
-    for name, figures in measured["figures"].items():
-        if name != "PostgreSQL, psycopg2":
-            row = re.search(
-                rf"^\| {re.escape(name)}(?: \(.*\))? \| ([\d.]+) \| ([\d.]+) \|", text, re.MULTILINE
-            )
-            assert row is not None, name
-            assert [row[1], row[2]] == [f"{figures[verb]:.2f}" for verb in ("new", "replay")]
-    assert all(goal["met"] for goal in measured["goals"])
-    grown = json.loads((RESULTS / "growth.json").read_text())["rows"]
-    assert max(rows[-1]["ratio"] for rows in grown.values()) < 1.135

@@ -108,6 +108,8 @@ class TypeCodec:
         """See `Codec.encode`."""
         if type(value) is self._scalar and (type(value) is str or is_exact_json(value)):
             return _bytes_of(value)
+        if hasattr(type(value), "__next__") and type(value) is not self._declared:
+            raise self._differs(value)  # to write it would use up what its caller is to read
         try:
             # Fields under their own names: a field may have one alias to be read by and another to be written.
             body: bytes = self._write_json(value, by_alias=False, round_trip=True, warnings=False)
@@ -123,10 +125,7 @@ class TypeCodec:
         try:
             return _UNDECLARED + JSON.encode(value)
         except ResultNotSerializable:
-            raise ResultNotSerializable(
-                f"A result of type {type(value).__name__} does not come back the same through the declared "
-                f"return type {type_name(self._declared)}. Declare what the function returns, or give a codec."
-            ) from None
+            raise self._differs(value) from None
 
     def decode(self, body: bytes) -> Any:
         """See `Codec.decode`."""
@@ -150,6 +149,12 @@ class TypeCodec:
                 f"The kept result does not fit {type_name(self._declared)} ({type(error).__name__}); the "
                 "function's return type has changed since, or the record is damaged."
             ) from None
+
+    def _differs(self, value: object) -> ResultNotSerializable:
+        return ResultNotSerializable(
+            f"A result of type {type(value).__name__} does not come back the same through the declared "
+            f"return type {type_name(self._declared)}. Declare what the function returns, or give a codec."
+        )
 
     def is_declared(self, body: bytes) -> bool:
         """Whether what was encoded is of the declared type, and not another plain JSON value."""

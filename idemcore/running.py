@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, NoReturn, TypeVar
 
 from idemcore.attempt import Attempt
 from idemcore.codec import Codec
-from idemcore.errors import IdempotencyError, RecordUnreadable
+from idemcore.errors import ConfigurationError, IdempotencyError, RecordUnreadable
 from idemcore.policy import Policy
 from idemcore.raised import decode_exception
 from idemcore.record import Outcome
+from idemcore.unfinished import Unfinished, unfinished
 
 T = TypeVar("T")
 
@@ -37,11 +38,18 @@ class Result(NamedTuple, Generic[T]):
 def run_once(
     attempt: Attempt, codec: Codec[T], policy: Policy, function: Callable[..., T], /, *args: Any, **named: Any
 ) -> Result[T]:
-    """Calls `function` under the attempt, and records what it came to; what it raises is raised."""
+    """Calls `function` under the attempt, and records what it came to; what it raises is raised.
+
+    Raises:
+        ConfigurationError: it returned before its work was done. The claim is settled as after an exception;
+            where that work may be under way, as after one that leaves the outcome unknown.
+    """
     with attempt:
         value = function(*args, **named)
         if attempt.settled:
             return Result(value, replayed=False)
+        if (open_work := unfinished(value)) is not None:
+            _refuse(attempt, value, open_work)
         try:
             body = codec.encode(value)
         except BaseException as error:  # the work is done, so whatever stops this must not free the key
@@ -53,6 +61,20 @@ def run_once(
     if winner is not None:  # this attempt was late, and another one's outcome stands
         return replayed(winner.outcome, codec, policy)
     return tuple.__new__(Result, (value, False, None))  # as below
+
+
+def _refuse(attempt: Attempt, value: object, open_work: Unfinished) -> NoReturn:
+    if open_work is Unfinished.UNDER_WAY:
+        attempt.unknown("returned_unfinished")
+    else:
+        attempt.fail(reason="returned_unfinished")
+    raise ConfigurationError(
+        f"The function returned a {type(value).__name__}, so its work is not done yet: {open_work.value}. "
+        "Return the result itself: await in an async function around it and protect that with `with "
+        "idem.begin(…)`, run the coroutine by asyncio.run(…), wait for the future, or make a list of what is "
+        "iterated.",
+        key_digest=attempt.identity.digest,
+    )
 
 
 def replayed(outcome: Outcome, codec: Codec[T], policy: Policy) -> Result[T]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -192,6 +192,48 @@ def test_async_views_run_once(everywhere: bool) -> None:
     assert first.get_json() == second.get_json() == {"run": 1, "number": 1}
     assert replayed(second)
     assert replayed(bench.twice("/class", key="k2")[1])
+
+
+@pytest.mark.parametrize("block", [False, True])
+@pytest.mark.parametrize("kind", ["coroutine", "async_generator"])
+def test_a_view_that_returns_what_flask_cannot_send_is_an_error_and_no_answer(kind: str, block: bool) -> None:
+    """FUN-07: nothing of it ran; Flask answers 500, and the policy decides as after any other."""
+    bench = FlaskBench(on_abandoned="block" if block else "rerun").start()
+
+    async def pays() -> dict[str, int]:
+        return {"run": bench.ran()}
+
+    async def streams() -> AsyncIterator[bytes]:
+        yield b"%d" % bench.ran()
+
+    made: list[Any] = []
+
+    @bench.app.post("/")
+    @bench.idempotency.required
+    def view() -> Any:
+        made.append(pays() if kind == "coroutine" else streams())
+        return made[-1] if len(made) == 1 else {"run": bench.ran()}
+
+    first, second = bench.twice()
+    assert first.status_code == 500
+    assert (second.status_code, bench.runs) == ((409, 0) if block else (200, 1))
+    for each in made:
+        if kind == "coroutine":
+            each.close()
+
+
+def test_a_view_that_returns_a_generator_works_while_it_is_read() -> None:
+    """That is a stream: its claim stands until its end, and what it came to is kept."""
+    bench = FlaskBench().start()
+
+    @bench.app.post("/")
+    @bench.idempotency.required
+    def view() -> Any:
+        return (b"%d" % bench.ran() for _ in range(2))
+
+    first, second = bench.twice()
+    assert (first.data, second.data, bench.runs) == (b"12", b"12", 2)
+    assert replayed(second)
 
 
 def test_blueprints_nest() -> None:

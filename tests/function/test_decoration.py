@@ -67,22 +67,6 @@ def test_what_cannot_be_recorded_is_refused(idem: Engine, function: Any) -> None
         idempotent(idem, key=ALL_ARGUMENTS)(function)
 
 
-def test_a_coroutine_that_a_plain_function_returns_is_neither_stored_nor_run_twice(bench: Bench) -> None:
-    """FUN-07: it is given to its caller once, and a retry is told that there is no answer."""
-    made = []
-
-    @idempotent(bench.idem, key="{n}")
-    def f(n):  # type: ignore[no-untyped-def]
-        made.append(pays_later(n))
-        return made[-1]
-
-    assert f(1) is made[0]
-    with pytest.raises(Exception, match="not kept"):
-        f(1)
-    made[0].close()
-    assert len(made) == 1
-
-
 @pytest.mark.parametrize("key", ["{n}", ALL_ARGUMENTS, lambda n: n], ids=["template", "all", "callable"])
 @pytest.mark.parametrize("receiver", ["self", "cls"])
 def test_a_method_must_say_what_stands_for_its_object(idem: Engine, key: Any, receiver: str) -> None:

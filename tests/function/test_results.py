@@ -204,7 +204,6 @@ def looped() -> list[Any]:
         looped(),
         b"x",
         object,
-        (n for n in [1]),
     ],
     ids=lambda value: type(value).__name__,
 )

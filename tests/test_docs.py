@@ -9,8 +9,15 @@ from pathlib import Path
 
 import pytest
 
-DOCS = Path(__file__).parent.parent / "docs"
+ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs"
 PAGES = sorted(DOCS.rglob("*.md"))
+TEXTS = [
+    *PAGES,
+    *sorted(ROOT.glob("*.md")),
+    *sorted(ROOT.glob("[!.]*/*/README.md")),
+    *sorted(ROOT.glob("[!.]*/README.md")),
+]
 
 RUN_ELSEWHERE = {
     "cors.md": "tests/test_http_docs.py",
@@ -47,11 +54,14 @@ def test_the_page_runs_from_top_to_bottom(page: Path, tmp_path: Path) -> None:
     assert ran.returncode == 0, ran.stderr
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", TEXTS, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_lead_somewhere(page: Path) -> None:
-    """Within the repository."""
-    for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text()):
+    """Within the repository; so do paths that are only named."""
+    text = page.read_text()
+    for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text):
         assert (page.parent / target).exists(), target
+    for path in re.findall(r"`((?:adapters|benchmarks|docs|examples|idemcore|scripts|tests)/[\w./-]+)`", text):
+        assert (ROOT / path).exists(), path
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

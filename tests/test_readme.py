@@ -110,10 +110,3 @@ def test_the_order_is_made_once_with_its_record_or_not_at_all(tmp_path: Path) ->
         assert connection.execute(select(orders.c.article)).scalars().all() == ["tea", "milk"]
     database.dispose()
     idem.close()
-
-
-def test_every_link_leads_somewhere() -> None:
-    """Pages that README points to are in the repository."""
-    links = re.findall(r"\]\(([^)#:]+)\)", README.read_text())
-    assert links
-    assert [link for link in links if not (README.parent / link).exists()] == []

@@ -44,7 +44,7 @@ class Item(Generic[T, R]):
     final: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Report(Generic[T, R]):
     """What a batch came to.
 
@@ -52,7 +52,7 @@ class Report(Generic[T, R]):
         items: in the order in which they were given.
     """
 
-    items: list[Item[T, R]] = field(repr=False)
+    items: list[Item[T, R]]
 
     @property
     def counts(self) -> dict[Status, int]:
@@ -87,6 +87,9 @@ class Report(Generic[T, R]):
                 if item.error is not None and item.status != "replayed"
             ],
         }
+
+    def __repr__(self) -> str:
+        return f"Report({self})"
 
     def __str__(self) -> str:
         counts = [f"{count:,} {status}" for status, count in self.counts.items() if count]

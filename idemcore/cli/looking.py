@@ -10,6 +10,7 @@ import itertools
 import json
 import math
 from collections import Counter
+from typing import Final
 
 import click
 
@@ -45,10 +46,12 @@ def ls(
     limit: int,
     as_json: bool,
 ) -> None:
-    """List records, oldest claim first. The key stays hidden behind its digest.
+    """List records, oldest claim first. A record is named by its digest, which `show` and `resolve` take; the
+    key is not shown. Who knows the key needs no list: `show KEY`, with its scope and operation.
 
-    A claim whose lease is over is shown as abandoned: its run was killed, or is late. Where that happened
-    after its transaction was committed (join) and before its answer was recorded, it is unanswered.
+    A claim whose lease is over is shown as abandoned: its run was killed, or is late, or still has the
+    transaction open that it has joined (join), which keeps everybody else out, an operator too. Where it died
+    after its transaction was committed and before its answer was recorded, it is unanswered.
 
     --open lists unknown outcomes, abandoned claims, unanswered records and what cannot be read. An unknown
     outcome, an abandoned claim with hold and an unanswered record wait for `resolve`. An abandoned claim
@@ -126,23 +129,26 @@ def _age(found: Found) -> float:
 
 
 def _print(rows: list[dict[str, object]]) -> None:
-    try:
-        from rich.console import Console
-        from rich.table import Table
-        from rich.text import Text
-    except ModuleNotFoundError as error:  # under Flask, which brings click alone
-        raise ImportError("A table needs rich: add --json, or pip install 'idemcore[cli]'") from error
-    table = Table("key", "scope", "operation", "state", "hold", "attempt", "age", box=None)
-    for row in rows:
-        age = row.get("age")
-        cells = (
-            f"#{row['digest']}",
-            str(row["scope"]),
-            str(row["operation"]),
-            str(row["state"]),
-            "hold" if row.get("hold") else "",
-            str(row.get("attempt", "")),
-            f"{age:.0f} s" if isinstance(age, float) else "",
-        )
-        table.add_row(*(Text(printable(cell)) for cell in cells))  # no str: rich reads markup in it
-    Console(width=None if Console().is_terminal else 160).print(table)
+    """A table of plain text: as wide as what stands in it, so that no terminal and no pipe cuts a digest."""
+    cells = [_TITLES, *map(_cells, rows)]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    for row in cells:
+        line = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        click.echo(line.rstrip())
+
+
+_TITLES: Final = ("digest", "scope", "operation", "state", "hold", "attempt", "age")
+
+
+def _cells(row: dict[str, object]) -> tuple[str, ...]:
+    age = row.get("age")
+    cells = (
+        f"#{row['digest']}",
+        str(row["scope"]),
+        str(row["operation"]),
+        str(row["state"]),
+        "hold" if row.get("hold") else "",
+        str(row.get("attempt", "")),
+        f"{age:.0f} s" if isinstance(age, float) else "",
+    )
+    return tuple(map(printable, cells))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import click
 
@@ -24,16 +24,37 @@ class MayHelpLater(click.ClickException):
 
 
 class InOneLine(click.Group):
-    """Commands whose failures are one line and an exit status."""
+    """Commands whose failures are one line and an exit status; under ``--json`` that line is JSON."""
 
     def invoke(self, ctx: click.Context) -> Any:
         """Runs the command."""
+        as_json = "--json" in ctx.args  # looked for here, since a command that is typed wrongly has no options
         try:
-            return super().invoke(ctx)
-        except TryLater as error:
-            raise MayHelpLater(_line(error)) from error
-        except (IdempotencyError, ImportError) as error:
-            raise Wrong(_line(error)) from error
+            return _invoked(super().invoke, ctx)
+        except click.ClickException as error:
+            if not as_json:
+                raise
+            _fail_in_json(error.format_message(), error.exit_code)
+        except click.Abort:
+            if not as_json:
+                raise
+            click.echo(err=True)  # the cursor stands behind the question
+            _fail_in_json("Aborted!", 1)
+
+
+def _invoked(invoke: Callable[[click.Context], Any], ctx: click.Context) -> Any:
+    try:
+        return invoke(ctx)
+    except TryLater as error:
+        raise MayHelpLater(_line(error)) from error
+    except (IdempotencyError, ImportError) as error:
+        raise Wrong(_line(error)) from error
+
+
+def _fail_in_json(message: str, exit_status: int) -> NoReturn:
+    """On standard error, as in words: standard output holds answers only."""
+    click.echo(json.dumps({"error": message, "exit_status": exit_status}), err=True)
+    raise click.exceptions.Exit(exit_status)
 
 
 COUNT = click.IntRange(1, 2**31 - 1)
@@ -44,7 +65,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 def json_option(command: F) -> F:
     """``--json``: the answer as one JSON document."""
-    return click.option("--json", "as_json", is_flag=True, help="Answer in JSON.")(command)
+    return click.option("--json", "as_json", is_flag=True, help="Answer in JSON, failures too.")(command)
 
 
 def table_options(command: F) -> F:

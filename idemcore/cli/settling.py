@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from datetime import timedelta
 from http import HTTPStatus
-from typing import BinaryIO, Final, Literal
+from typing import Final, Literal
 
 import click
 
@@ -49,7 +49,13 @@ _yes_option = click.option("--yes", is_flag=True, help="Do not ask.")
     required=True,
     help="What you found out about the work.",
 )
-@click.option("--answer", "file", type=click.File("rb"), metavar="FILE|-", help="What retries are given.")
+@click.option(
+    "--answer",
+    "file",
+    type=click.Path(exists=True, dir_okay=False, allow_dash=True),
+    metavar="FILE|-",
+    help="What retries are given; - is standard input, and goes with --yes.",
+)
 @click.option("--unchecked", is_flag=True, help="Of a function: the answer is what its codec writes.")
 @click.option("--status", help="Of the answer to an HTTP request, such as 201.")
 @click.option("--header", multiple=True, metavar="'NAME: VALUE'", help="Of it; repeatable.")
@@ -67,7 +73,7 @@ def resolve(
     operation: str,
     key: str,
     verdict: str,
-    file: BinaryIO | None,
+    file: str | None,
     unchecked: bool,
     status: str | None,
     header: tuple[str, ...],
@@ -92,13 +98,17 @@ def resolve(
         raise click.UsageError("an answer goes with --as done")
     if file is None and (status or header):
         raise click.UsageError("--status and --header go with --answer")
+    if file == "-" and not yes:
+        raise click.UsageError(
+            "the answer is read from standard input, so nothing can be asked there: add --yes, or give a file"
+        )
     named = meant(idem, scope, operation, key)
     if file is not None and not unchecked and not _is_http(named):
         raise click.UsageError(
             "what this function returns is not known here: settle it in Python, resolve(function, 'returned', "
             "value)(arguments) of idemcore_function, or say --unchecked"
         )
-    given = None if file is None else _answer(named, file.read(), status, header)
+    given = None if file is None else _answer(named, _content(file), status, header)
     kept = None if keep_for is None else timedelta(days=keep_for)
     _settle(idem, named, given or ("done" if verdict == "done" else "not_done"), yes, kept)
     said = {"resolved": verdict, "answer_bytes": None if given is None else len(given.body)}
@@ -180,6 +190,12 @@ def _ask(record: Record, decision: str, yes: bool) -> None:
 
 def _moved_on() -> MayHelpLater:
     return MayHelpLater("The record has moved on since it was looked at. Look again.")
+
+
+def _content(file: str) -> bytes:
+    with click.open_file(file, "rb") as opened:
+        content: bytes = opened.read()
+    return content
 
 
 def _is_http(named: Meant) -> bool:

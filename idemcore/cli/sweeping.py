@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -66,15 +67,15 @@ def _stopped_by_sigterm() -> Iterator[Callable[[], bool]]:
 
 @contextmanager
 def _progress() -> Iterator[Callable[[int], None]]:
-    """Shows on a terminal how far it is, where rich is installed: Flask alone brings click only."""
+    """Shows on a terminal how far it is, on one line that is gone in the end."""
+    shows = sys.stderr.isatty()
+
+    def show(removed: int) -> None:
+        if shows:
+            click.echo(f"\r{removed} removed", nl=False, err=True)
+
     try:
-        from rich.console import Console
-        from rich.progress import Progress, SpinnerColumn, TextColumn
-    except ModuleNotFoundError:
-        yield lambda _removed: None
-        return
-    console = Console(stderr=True)
-    columns = (SpinnerColumn(), TextColumn("{task.description}"))
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        bar = progress.add_task("sweeping", total=None)
-        yield lambda removed: progress.update(bar, description=f"{removed} removed")
+        yield show
+    finally:
+        if shows:
+            click.echo("\r\x1b[K", nl=False, err=True)

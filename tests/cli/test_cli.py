@@ -371,9 +371,66 @@ def test_it_runs_as_a_module(shell: Shell) -> None:
     assert json.loads(subprocess.check_output(command)) == []
 
 
-def test_without_its_extra_it_says_what_to_install() -> None:
+@pytest.mark.parametrize("arguments", [[], ["ls", "--json"]], ids=str)
+def test_without_its_extra_it_says_what_to_install(arguments: list[str]) -> None:
     """One line and exit status 2, no traceback."""
     script = "import sys; sys.modules['click'] = None; from idemcore.cli import main; main()"
-    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    result = subprocess.run(
+        [sys.executable, "-c", script, *arguments], capture_output=True, text=True, check=False
+    )
     assert result.returncode == 2
-    assert result.stderr == "Error: The command line needs click and rich: pip install 'idemcore[cli]'\n"
+    says = "The command line needs click: pip install 'idemcore[cli]'"
+    told = json.dumps({"error": says, "exit_status": 2}) if arguments else f"Error: {says}"
+    assert result.stderr == f"{told}\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "says"),
+    [
+        (["show", "nothing"], 2, "no such record"),
+        (["show"], 2, "Missing argument 'KEY|#DIGEST'"),
+        (["ls", "--limit", "0"], 2, "1<=x"),
+        (["ls", "--nonsense"], 2, "--nonsense"),
+        (["nonsense"], 2, "No such command"),
+        (["resolve", "k", "--as", "done"], 1, "Aborted!"),
+        (["sweep", "--store", "postgresql://root:hunter2@127.0.0.1:1/db"], 1, "PostgreSQL"),
+        (["sweep", "--store", "nonsense"], 2, "URL"),
+        (["ddl", "--dialect", "nonsense"], 2, "nonsense"),
+        (["fingerprint", "no-such-file"], 2, "no-such-file"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_a_failure_is_json_where_answers_are(
+    shell: Shell, arguments: list[str], status: int, says: str
+) -> None:
+    """For programs: on standard error, with the exit status of the same failure in words."""
+    shell.attempt("k", scope=SINGLE_TENANT, operation="http").unknown("timeout")
+    result = shell.run(*arguments, "--json")
+    told = json.loads(result.stderr.splitlines()[-1])
+    assert (told.keys(), told["exit_status"]) == ({"error", "exit_status"}, status)
+    assert says in told["error"]
+    assert (result.exit_code, result.stdout) == (status, "")
+    plain = shell.run(*arguments)
+    assert plain.exit_code == status
+    assert says in plain.stderr
+
+
+def test_the_table_is_as_wide_as_what_stands_in_it(shell: Shell) -> None:
+    """Nothing is cut off in a pipe, and each row is one line, for grep."""
+    attempt = shell.attempt("k", scope="t" * 100, operation="o" * 200)
+    attempt.complete(b"")
+    shell.attempt("short", scope="t").complete(b"")
+    titles, first, second = shell.run("ls").stdout.splitlines()
+    assert titles.split() == ["digest", "scope", "operation", "state", "hold", "attempt", "age"]
+    assert first.split()[:5] == [f"#{attempt.identity.digest}", "t" * 100, "o" * 200, "completed", "1"]
+    assert second.index("charge") == first.index("o" * 200) == titles.index("operation")
+
+
+def test_an_answer_from_standard_input_leaves_nothing_to_answer_with(shell: Shell) -> None:
+    """So it goes with --yes, and is refused before it is read."""
+    shell.attempt("k").unknown("timeout")
+    asked = ["resolve", "k", "--scope", "tenant-7", "--operation", "charge", "--as", "done", "--answer", "-"]
+    refused = shell.run(*asked, "--unchecked", typed="{}")
+    assert (refused.exit_code, "add --yes" in refused.stderr) == (2, True)
+    given = shell.run(*asked, "--unchecked", "--yes", "--json", typed="{}")
+    assert json.loads(given.stdout) == {"resolved": "done", "answer_bytes": 2}

@@ -1,4 +1,4 @@
-"""The line that shows how far a batch is, where nobody can read it."""
+"""What a report says of itself, and the line that shows how far a batch is where nobody can read it."""
 
 from __future__ import annotations
 
@@ -47,3 +47,14 @@ def test_a_batch_runs_where_progress_cannot_be_shown(
     with pytest.raises(SystemExit) as stopped:
         run_batch(stop, [1], progress=progress)
     assert stopped.value.code == 7
+
+
+def test_a_report_shows_its_counts_and_no_item(idem: Engine) -> None:
+    """In a log, a debugger and an empty batch too."""
+
+    @idempotent(idem, key="{name}", namespace="sends")
+    def send(name: str) -> str:
+        return name
+
+    assert repr(run_batch(send, ["secret", "other"], progress=False)) == "Report(2 items: 2 done)"
+    assert repr(run_batch(send, [], progress=False)) == "Report(0 items: none)"

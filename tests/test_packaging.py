@@ -79,3 +79,16 @@ def test_no_committed_file_names_a_folder_of_one_machine() -> None:
     """A stranger's clone works wherever it lies."""
     local = re.compile(rb"(?<![\w.-])/(?:work|root)/\w")
     assert [str(path) for path in tracked_files() if local.search(path.read_bytes())] == []
+
+
+def test_every_path_that_a_page_names_is_there() -> None:
+    """What was moved or renamed is not looked for in vain."""
+    path = re.compile(r"`((?:adapters|benchmarks|docs|examples|fuzz|idemcore|scripts|tests)/[\w./-]+)`")
+    named = {
+        (page.relative_to(ROOT).as_posix(), found)
+        for page in tracked_files()
+        if page.suffix == ".md"
+        for found in path.findall(page.read_text())
+    }
+    assert len(named) > 20
+    assert {(page, found) for page, found in named if not (ROOT / found).exists()} == set()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 
 from celery import Celery
+from celery.signals import worker_process_shutdown
 
 from idemcore import Engine, TryLater, current_attempt
 from idemcore_function import idempotent
@@ -16,6 +17,11 @@ from idemcore_function import idempotent
 app = Celery("refunds", broker="memory://", backend="cache+memory://")
 idem = Engine()
 refunded: list[str] = []
+
+
+@worker_process_shutdown.connect
+def close(**_: object) -> None:
+    idem.close()  # a last try for what could not be recorded: the pool's processes skip Python's own exit
 
 
 @app.task(

@@ -228,6 +228,18 @@ def test_switches_may_be_texts_of_an_environment(text: Any, means: bool) -> None
     assert app.test_client().post("/").status_code == (400 if means else 200)
 
 
+def test_settings_are_taken_from_a_prefixed_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """DEG-01: as Flask reads them, where it can as JSON."""
+    monkeypatch.setenv("FLASK_IDEMCORE_STORE", "memory://")
+    monkeypatch.setenv("FLASK_IDEMCORE_RETENTION", "3600")
+    monkeypatch.setenv("FLASK_IDEMCORE_METHODS", '["POST", "PUT"]')
+    app = Flask("environment")
+    app.config.from_prefixed_env()
+    Idempotency(app, scope=SINGLE_TENANT)
+    policy = app.extensions["idemcore"].guard(Protection("optional", {})).policy
+    assert (policy.retention, policy.methods) == (timedelta(hours=1), {"POST", "PUT"})
+
+
 @pytest.mark.parametrize("name", ["IDEMCORE_ENABLED", "IDEMCORE_FAIL_OPEN", "IDEMCORE_KEEP_BODY"])
 @pytest.mark.parametrize("text", ["", "off", "no", "2", 2, None, 1.0, "tru"])
 def test_other_texts_are_no_switches(name: str, text: Any) -> None:

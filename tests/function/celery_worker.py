@@ -1,4 +1,4 @@
-"""The tasks of a Celery worker that dies in the middle of one; `test_celery_worker.py` starts it.
+"""A Celery task whose worker dies in the middle of it, or cannot record it; for `test_celery_worker.py`.
 
     celery --app tests.function.celery_worker worker
 
@@ -11,12 +11,15 @@ from __future__ import annotations
 import json
 import os
 import signal
+import threading
 from datetime import timedelta
 from pathlib import Path
 
 from celery import Celery, Task
+from celery.signals import worker_process_shutdown
 
-from idemcore import Engine, TryLater, current_attempt
+from idemcore import Engine, StoreUnavailable, TryLater, current_attempt
+from idemcore.record import Answer, Claim, Stored, Tombstone
 from idemcore_function import idempotent
 
 app = Celery("refunds", broker=os.environ["CELERY_TEST_BROKER"])
@@ -26,6 +29,8 @@ app.conf.worker_prefetch_multiplier = 1
 app.conf.broker_connection_retry_on_startup = True
 idem = Engine(os.environ["CELERY_TEST_DATABASE"])
 LEDGER = Path(os.environ["CELERY_TEST_LEDGER"])
+ENDING: list[bool] = []
+complete = idem.keeper.store.complete
 
 
 @app.task(
@@ -42,8 +47,24 @@ def pay_refund(self: Task, refund_id: str, amount: int) -> str:
     attempt = current_attempt()
     with LEDGER.open("a") as ledger:
         ledger.write(f"{attempt.child_key('bank')}\n")
-    if attempt.number == 1:
+    if os.environ["CELERY_TEST_KILLS"] == "nobody":
+        idem.keeper.store.complete = only_at_the_end  # type: ignore[method-assign] # for the engine of this worker
+    elif attempt.number == 1:
         doomed = os.getppid() if os.environ["CELERY_TEST_KILLS"] == "worker" else os.getpid()
         os.kill(doomed, signal.SIGKILL)
         signal.pause()  # a child may outlive its worker for a moment
     return f"{amount} refunded"
+
+
+def only_at_the_end(claim: Claim, outcome: Answer | Tombstone) -> Stored:
+    """A store that does not answer, but to the last try: the one that `close` makes in the main thread."""
+    if ENDING and threading.current_thread() is threading.main_thread():
+        return complete(claim, outcome)
+    raise StoreUnavailable("away for a moment")
+
+
+@worker_process_shutdown.connect
+def close(**_: object) -> None:
+    """As docs/celery.md has it."""
+    ENDING.append(True)
+    idem.close()

@@ -1,4 +1,4 @@
-"""A real Celery worker that is killed in the middle of a task: the redelivered one comes to one effect.
+"""A real Celery worker that is killed in the middle of a task, or ends before it could record one.
 
 The ledger is the provider's, outside of the library: requests of one key are one effect to it.
 """
@@ -76,7 +76,7 @@ class Desk:
         finally:
             worker.terminate()
             try:
-                worker.wait(timeout=30)
+                worker.wait(timeout=PATIENCE)
             except subprocess.TimeoutExpired:
                 os.killpg(worker.pid, signal.SIGKILL)
                 worker.wait(timeout=30)
@@ -148,3 +148,16 @@ def test_a_worker_that_is_killed_whole_leaves_its_task_to_the_next_one(redis: De
     with redis.worker():
         record = redis.wait_for(State.COMPLETED)
     the_effect_happened_once(redis, record)
+
+
+def test_a_worker_that_ends_in_good_order_records_what_waits(filesystem: Desk) -> None:
+    """OUT-04: the pool's processes skip Python's own exit, so the engine is closed by Celery's signal."""
+    filesystem.kills = filesystem.environment["CELERY_TEST_KILLS"] = "nobody"
+    with Engine(filesystem.database) as idem:
+        idem.create_schema()
+    filesystem.send()
+    with filesystem.worker():
+        assert until(lambda: len(filesystem.asked()) == 1, patience=PATIENCE)
+        filesystem.wait_for(State.CLAIMED)
+    filesystem.wait_for(State.COMPLETED)
+    assert len(filesystem.asked()) == 1

@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import Final, Self, TypeGuard, TypeVar
 
 from idemcore import events, machine
+from idemcore.alarms import Alarms
 from idemcore.announcer import Announcer
 from idemcore.attempt import Attempt
 from idemcore.codec import Codec
@@ -64,6 +65,7 @@ class Engine(OperatorDesk):
         super().__init__(policy if policy is not None else Policy(), Announcer(observers), sleep)
         self._monotonic = monotonic
         self._waiting_room = WaitingRoom(max_waiters, monotonic, sleep)
+        self._alarms = Alarms()
         self._bound: Keeper | None = None  # which has the store
         self._owned = False
         self._closed = False
@@ -267,8 +269,9 @@ class Engine(OperatorDesk):
         """The error, and the alarm where somebody has to look: a killed process raised none itself."""
         match refusal:
             case machine.OutcomeUnknown(reason=reason) if _is_claimed(record):
-                self.emit(events.OutcomeInDoubt, identity, record.attempt, reason)
-            case machine.Unreadable(reason=reason):
+                if self._alarms.is_news(identity, record):
+                    self.emit(events.OutcomeInDoubt, identity, record.attempt, reason)
+            case machine.Unreadable(reason=reason) if self._alarms.is_news(identity, record):
                 self.emit(events.RecordDamaged, identity, reason)
         return refusal_error(refusal, identity)
 

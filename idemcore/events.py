@@ -100,7 +100,10 @@ class StoreFailed(OperationEvent):
 
 @dataclass(frozen=True, slots=True)
 class RecordDamaged(OperationEvent):
-    """A record cannot be read, so its operation neither runs nor replays until somebody has looked."""
+    """A record cannot be read, so its operation neither runs nor replays until somebody has looked.
+
+    Each process says it once of a record; its further retries are `Refused`.
+    """
 
     level = logging.ERROR
     text = "record unreadable, look at it"
@@ -131,7 +134,11 @@ class AnswerNotKept(OperationEvent):
 
 @dataclass(frozen=True, slots=True)
 class OutcomeInDoubt(OperationEvent):
-    """It is open whether the work was done; nothing runs again until `resolve`."""
+    """It is open whether the work was done; nothing runs again until `resolve`.
+
+    Said by the run itself; of a run that was killed, by its first retry in each process. Further ones are
+    `Refused`.
+    """
 
     level = logging.ERROR
     text = "outcome unknown, resolve it"

@@ -72,11 +72,11 @@ class Policy:
         if self.lease > self.retention:
             raise ConfigurationError("Policy.lease is longer than retention; raise retention too.")
         if self.on_mismatch not in ("refuse", "ignore"):
-            raise ConfigurationError("Policy.on_mismatch is 'refuse' or 'ignore'.")
+            raise ConfigurationError(f"Policy.on_mismatch is 'refuse' or 'ignore', not {self.on_mismatch!r}.")
         if self.on_abandoned not in ("rerun", "block"):
-            raise ConfigurationError("Policy.on_abandoned is 'rerun' or 'block'.")
+            raise ConfigurationError(f"Policy.on_abandoned is 'rerun' or 'block', not {self.on_abandoned!r}.")
         if self.identity not in ("key", "key+content"):
-            raise ConfigurationError("Policy.identity is 'key' or 'key+content'.")
+            raise ConfigurationError(f"Policy.identity is 'key' or 'key+content', not {self.identity!r}.")
         for name, base in (("keep", Exception), ("unknown", BaseException)):
             classes = getattr(self, name)
             if not isinstance(classes, tuple) or not all(

@@ -6,18 +6,22 @@ Python, ``"0"`` and ``"false"`` too, so texts are read by their meaning, and oth
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 from difflib import get_close_matches
-from typing import Final
+from typing import Final, cast
 
 from flask import Flask
 
 from idemcore import ConfigurationError
+from idemcore.http import HTTPOptions, HTTPPolicy
 
+STORE: Final = "IDEMCORE_STORE"
+PROTECT: Final = "IDEMCORE_PROTECT"
 _ENABLED: Final = "IDEMCORE_ENABLED"
-_SWEEP_EVERY: Final = "IDEMCORE_SWEEP_EVERY"
-_OTHERS: Final = ("IDEMCORE_STORE", "IDEMCORE_PROTECT", _ENABLED, _SWEEP_EVERY)
+SWEEP_EVERY: Final = "IDEMCORE_SWEEP_EVERY"
+_OTHERS: Final = (STORE, PROTECT, _ENABLED, SWEEP_EVERY)
 _OF_THE_ENVIRONMENT: Final = ("IDEMCORE_FAST", "IDEMCORE_SCHEMA", "IDEMCORE_TABLE")
 """Not read from settings, but among them where an app takes its whole environment over."""
 _DURATIONS: Final = ("wait", "retention", "lease", "max_hold")
@@ -45,15 +49,31 @@ def check_names(app: Flask, options: Collection[str]) -> None:
             )
 
 
+@contextmanager
+def naming(*settings: str) -> Iterator[None]:
+    """What is found wrong in here is told with the names of the settings that it came from."""
+    try:
+        yield
+    except ConfigurationError as error:
+        if not settings:
+            raise
+        raise ConfigurationError(f"The app's configuration, {', '.join(settings)}: {error}") from error
+
+
 def option_of(name: str, value: object) -> object:
     """An option's value, of a setting's; what neither a file nor an environment needs stays as it is.
 
     Raises:
-        ConfigurationError: a switch is neither on nor off.
+        ConfigurationError: it is no value of this option; the message names the setting.
     """
-    if name in _DURATIONS and isinstance(value, (int, float)) and not isinstance(value, bool):
-        return timedelta(seconds=value)
-    return _switch(setting_of(name), value) if name in _SWITCHES else value
+    setting = setting_of(name)
+    if name in _DURATIONS:
+        value = _duration(setting, value)
+    elif name in _SWITCHES:
+        value = _switch(setting, value)
+    with naming(setting):
+        HTTPPolicy.check(cast("HTTPOptions", {name: value}))
+    return value
 
 
 def is_enabled(app: Flask) -> bool:
@@ -72,12 +92,19 @@ def sweep_interval(app: Flask) -> timedelta | None:
     Raises:
         ConfigurationError: the setting is no duration.
     """
-    value = app.config.get(_SWEEP_EVERY)
-    if value is None or isinstance(value, timedelta):
+    value = app.config.get(SWEEP_EVERY)
+    return None if value is None else _duration(SWEEP_EVERY, value)
+
+
+def _duration(setting: str, value: object) -> timedelta:
+    if isinstance(value, timedelta):
         return value
-    if not isinstance(value, (int, float)) or isinstance(value, bool):
-        raise ConfigurationError(f"{_SWEEP_EVERY} is a number of seconds or a timedelta, not {value!r}.")
-    return timedelta(seconds=value)
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        with suppress(ValueError, OverflowError):  # no number, or more than any calendar holds
+            return timedelta(seconds=value)
+    raise ConfigurationError(
+        f"{setting} is a number of seconds or a timedelta, not {type(value).__name__} {value!r}."
+    )
 
 
 def _switch(setting: str, value: object) -> bool:

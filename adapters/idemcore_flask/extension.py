@@ -23,7 +23,17 @@ from idemcore.http import HTTPOptions, HTTPPolicy
 from idemcore.identity import SingleTenant
 from idemcore_flask import hooks
 from idemcore_flask.commands import commands
-from idemcore_flask.configured import check_names, is_enabled, option_of, setting_of, sweep_interval
+from idemcore_flask.configured import (
+    PROTECT,
+    STORE,
+    SWEEP_EVERY,
+    check_names,
+    is_enabled,
+    naming,
+    option_of,
+    setting_of,
+    sweep_interval,
+)
 from idemcore_flask.decorated import DecoratedViews
 from idemcore_flask.dispatch import protected
 from idemcore_flask.protection import MARK, Protection, ScopeOf, Settings, scope_caller, settings_of
@@ -106,20 +116,23 @@ class Idempotency:
             raise ConfigurationError("This app is set up already; init_app is called once for each app.")
         engine = engine if engine is not None else self._engine
         if engine is None:
-            url = app.config.get("IDEMCORE_STORE")
+            url = app.config.get(STORE)
             if not url:
-                raise ConfigurationError("Give init_app an engine, or set IDEMCORE_STORE to a store's URL.")
-            engine = Engine(url)
+                raise ConfigurationError(f"Give init_app an engine, or set {STORE} to a store's URL.")
+            with naming(STORE):
+                engine = Engine(url)
         _check_engine(engine)
-        protect = protect if protect is not None else self._protect
-        protect = protect if protect is not None else app.config.get("IDEMCORE_PROTECT")
         _check_protect(protect)
+        protect = protect if protect is not None else self._protect
+        if protect is None:
+            protect = app.config.get(PROTECT)
+            with naming(PROTECT):
+                _check_protect(protect)
         options = {**self._options, **options}
         check_names(app, _OPTION_NAMES)
-        for name in _OPTION_NAMES:
-            setting = setting_of(name)
-            if name not in options and setting in app.config:
-                cast("dict[str, Any]", options)[name] = option_of(name, app.config[setting])
+        set_ = [name for name in _OPTION_NAMES if name not in options and setting_of(name) in app.config]
+        for name in set_:
+            cast("dict[str, Any]", options)[name] = option_of(name, app.config[setting_of(name)])
         is_enabled(app)  # a switch that is neither on nor off fails now
         settings = Settings(
             engine=engine,
@@ -128,10 +141,12 @@ class Idempotency:
             everywhere=Protection(protect, {}) if protect is not None else None,
             decorated=self._decorated,
         )
-        settings.guard(Protection("optional", {}))  # a wrong option fails now
+        with naming(*map(setting_of, set_)):
+            settings.guard(Protection("optional", {}))  # options that do not go together fail now
         every = sweep_interval(app)
         if every is not None:
-            engine.sweep_in_background(every=every)
+            with naming(SWEEP_EVERY):
+                engine.sweep_in_background(every=every)
         app.extensions["idemcore"] = settings
         hooks.install(app, settings)
         app.cli.add_command(commands)
@@ -221,4 +236,4 @@ def _check_engine(engine: object) -> None:
 
 def _check_protect(protect: object) -> None:
     if protect not in (None, "optional", "required"):
-        raise ConfigurationError("protect is 'optional', 'required' or None.")
+        raise ConfigurationError(f"protect is 'optional', 'required' or None, not {protect!r}.")

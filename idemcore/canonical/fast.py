@@ -33,7 +33,7 @@ def chosen(fast: bool | None) -> FastWay | None:
     if fast is None:
         setting = os.environ.get(ENVIRONMENT, "")
         if setting not in ("", "0", "1"):
-            raise ConfigurationError(f"{ENVIRONMENT} is 0 or 1")
+            raise ConfigurationError(f"The environment variable {ENVIRONMENT} is 0 or 1, not {setting!r}.")
         fast = {"0": False, "1": True}.get(setting)
     if fast is False:
         return None

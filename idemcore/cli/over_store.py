@@ -18,6 +18,7 @@ import click
 
 from idemcore.cli.options import F, Wrong, table_options
 from idemcore.engine import Engine
+from idemcore.errors import ConfigurationError
 from idemcore.stores.base import Store
 from idemcore.stores.open import open_store
 
@@ -76,7 +77,10 @@ def store_option(*, required: bool) -> Callable[[F], F]:
 
 def open_table(url: str, table: str | None, schema: str | None) -> Store:
     """The store that a URL names, in its default table or in this one."""
-    store = open_store(url)
+    try:
+        store = open_store(url)
+    except ConfigurationError as error:
+        raise ConfigurationError(f"--store, or IDEMCORE_STORE: {error}") from error
     if table is None and schema is None:
         return store
     store.close()

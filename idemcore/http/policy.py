@@ -163,7 +163,7 @@ class HTTPPolicy:
         if self.operation is None:
             object.__setattr__(self, "operation", "http" if self.key is None else "route")
         if self.operation not in ("http", "route"):
-            raise ConfigurationError("operation is 'http' or 'route'.")
+            raise ConfigurationError(f"operation is 'http' or 'route', not {self.operation!r}.")
         for name in ("keep", "redact", "render"):
             value = getattr(self, name)
             if not callable(value) and (value is not None or name == "keep"):

@@ -48,7 +48,7 @@ def test_sweep_removes_what_is_past_retention_and_says_how_much(shell: Shell) ->
 @pytest.mark.parametrize(
     ("url", "status", "says"),
     [
-        ("nonsense", 2, "URL"),
+        ("nonsense", 2, "--store, or IDEMCORE_STORE: A store is named by a URL"),
         ("nosuch://root:hunter2@host/db", 2, "nosuch://"),
         ("sqlite:////no/such/folder/x.db", 2, "no such SQLite file"),
         ("postgresql://root:hunter2@127.0.0.1:1/db", 1, "PostgreSQL"),

@@ -576,12 +576,35 @@ def test_a_takeover_of_an_unfinished_run_is_announced_and_that_of_a_released_one
 
 
 def test_a_run_that_died_under_block_is_announced_when_a_retry_finds_it(bench: Bench) -> None:
-    """A killed process announces nothing itself: the first retry after its lease raises the alarm."""
-    dead = bench.attempt(policy=BLOCK)
+    """A killed process announces nothing itself: the first retry after its lease raises the alarm, once.
+
+    Another run that dies, after an operator has freed the key, is news again.
+    """
+    alarms = []
+    for number in (1, 2):
+        dead = bench.attempt(policy=BLOCK)
+        bench.clock.advance(31)
+        for _ in range(3):
+            with pytest.raises(OutcomeUnknown):
+                bench.begin(policy=BLOCK)
+        alarms.append(events.OutcomeInDoubt(dead.identity, number, "abandoned"))
+        assert bench.seen(events.OutcomeInDoubt) == alarms
+        assert len(bench.seen(events.Refused)) == 3 * number
+        record = bench.idem.get(dead.identity)
+        assert isinstance(record, Record)
+        assert bench.idem.resolve(dead.identity, record.token, "not_done")
+
+
+def test_what_was_said_of_records_takes_little_room(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An attack of dead runs fills no memory; what is forgotten is said again, and nothing is left out."""
+    monkeypatch.setattr("idemcore.alarms._REMEMBERED", 2)
+    for key in "abc":
+        bench.attempt(policy=BLOCK, key=key)
     bench.clock.advance(31)
-    with pytest.raises(OutcomeUnknown):
-        bench.begin(policy=BLOCK)
-    assert bench.seen(events.OutcomeInDoubt) == [events.OutcomeInDoubt(dead.identity, 1, "abandoned")]
+    for key in "aabbcca":
+        with pytest.raises(OutcomeUnknown):
+            bench.begin(policy=BLOCK, key=key)
+    assert len(bench.seen(events.OutcomeInDoubt)) == 4
 
 
 @pytest.mark.parametrize("wrong", [object(), 7, Engine])
@@ -592,10 +615,12 @@ def test_something_that_is_no_store_is_refused_at_once(wrong: Any) -> None:
 
 
 def test_a_record_that_cannot_be_read_raises_an_alarm(bench: Bench) -> None:
-    """An operator has to look: the event is an error, not a note of a refusal."""
+    """An operator has to look: the event is an error, not a note of a refusal; one is enough."""
     bench.idem.store.reserve = lambda claim: UnreadableRecord("format 9")  # type: ignore[method-assign]
-    with pytest.raises(RecordUnreadable):
-        bench.begin()
+    for _ in range(3):
+        with pytest.raises(RecordUnreadable):
+            bench.begin()
+    assert len(bench.seen(events.Refused)) == 3
     assert [event.reason for event in bench.seen(events.RecordDamaged)] == ["format 9"]  # type: ignore[attr-defined]
 
 

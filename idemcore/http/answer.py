@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
 from idemcore.errors import ConfigurationError, NotReplayable, RecordUnreadable
-from idemcore.http.headers import is_field
+from idemcore.http.headers import can_be_sent, is_field
 from idemcore.record import Answer, Outcome
 
 _LENGTH_OF_NAME: Final = len("content-length")
@@ -117,5 +117,7 @@ def from_outcome(outcome: Outcome, marker: str) -> HTTPAnswer:
         fields = [(str(name), str(value)) for name, value in headers]
     except (TypeError, ValueError) as error:
         raise RecordUnreadable("The record under this key holds damaged headers.") from error
+    if not can_be_sent(fields):  # no server takes them, and a line break would begin an answer of its own
+        raise RecordUnreadable("The record under this key holds headers that cannot be sent.")
     fields.append((marker, "true"))
     return HTTPAnswer(status, fields, outcome.body, is_replay=True)

@@ -89,6 +89,17 @@ def is_field(field: object) -> bool:
     )
 
 
+def can_be_sent(fields: Collection[tuple[str, str]]) -> bool:
+    """Whether each of an answer's fields is one (`is_field`); looked at together, for this is on every way."""
+    names = [name for name, _ in fields]
+    values = "".join([value for _, value in fields])
+    if not names:
+        return True
+    if not ((values.isascii() and values.isprintable()) or _VALUE.match(values)):
+        return False
+    return "" not in names and _TOKEN.match("".join(names)) is not None
+
+
 class HeaderFilter:
     """Tells what is kept of an answer's header fields.
 

@@ -10,7 +10,7 @@ from idemcore.attempt import Attempt
 from idemcore.current import CURRENT
 from idemcore.errors import IdempotencyError
 from idemcore.http.answer import HTTPAnswer, fault_of, from_outcome, is_status, to_meta
-from idemcore.http.headers import HeaderFilter
+from idemcore.http.headers import HeaderFilter, can_be_sent
 from idemcore.http.keep import AnswerHead
 from idemcore.http.policy import HTTPPolicy, Redact
 from idemcore.meta import encode_meta
@@ -139,6 +139,9 @@ class Run:
             status, headers, body = redacted.status, list(redacted.headers), bytes(redacted.body)
             if len(body) > policy.max_response_bytes:
                 return Tombstone("too_large")
+        elif not can_be_sent(headers):
+            _log.error("a header of the answer cannot be sent (RFC 9110, section 5); the answer is not kept")
+            return Tombstone("not_sendable")
         # As Answer(…) makes it, but for a call of Python's own: this is on the way of every request.
         return tuple.__new__(Answer, ("http", encode_meta(to_meta(status, headers, len(body))), body))
 

@@ -236,6 +236,20 @@ def test_a_view_that_returns_a_generator_works_while_it_is_read() -> None:
     assert replayed(second)
 
 
+def test_a_header_that_no_server_can_send_is_no_answer_to_keep() -> None:
+    """SEC: a retry is told that the work is done, and does not break its own server."""
+    bench = FlaskBench().start()
+
+    @bench.app.post("/")
+    @bench.idempotency.required
+    def view() -> Any:
+        return {"run": bench.ran()}, 201, {"X-Price": "5 \u20ac"}
+
+    first, second = bench.twice()
+    assert (first.status_code, second.status_code, bench.runs) == (201, 422, 1)
+    assert code_of(second) == "response_not_replayable"
+
+
 def test_blueprints_nest() -> None:
     """HTT-06: views of blueprints, nested too, per route and app-wide; no endpoint clashes."""
     bench = FlaskBench(protect="optional").start()

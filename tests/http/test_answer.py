@@ -110,7 +110,9 @@ def test_an_answer_comes_back_marked() -> None:
     "meta",
     [{}, {"status": 200, "headers": []}, {"status": "200 OK"}, {"status": "200 OK", "headers": {}},
      {"status": "OK", "headers": []}, {"status": "200 OK", "headers": [1]},
-     {"status": "200 OK", "headers": [["a", "b", "c"]]}, {"status": "200 OK", "headers": [None]}],
+     {"status": "200 OK", "headers": [["a", "b", "c"]]}, {"status": "200 OK", "headers": [None]},
+     {"status": "200 OK", "headers": [["a", "b\r\nc: d"]]}, {"status": "200 OK", "headers": [["", "b"]]},
+     {"status": "200 OK", "headers": [["a", "\u20ac"]]}, {"status": "200 OK", "headers": [["a:", "b"]]}],
 )  # fmt: skip
 def test_a_damaged_record_is_unreadable(meta: dict[str, object]) -> None:
     """SEC-02: nothing is guessed."""

@@ -98,6 +98,38 @@ def test_an_answer_that_cannot_be_recorded_leaves_a_tombstone() -> None:
     assert case.recorded == (State.TOMBSTONE, "not_encodable")
 
 
+UNSENDABLE = {
+    "line break": ("X-Note", "a\r\nSet-Cookie: b=c"),
+    "line feed": ("X-Note", "a\n"),
+    "NUL": ("X-Note", "a\0b"),
+    "escape": ("X-Note", "\x1b[2J"),
+    "euro sign": ("X-Price", "5 \u20ac"),
+    "space in a name": ("X Note", "secret"),
+    "line break in a name": ("X-Note\r\nX", "secret"),
+    "name of no characters": ("", "secret"),
+    "name that is no ASCII": ("X-Gr\u00f6\u00dfe", "secret"),
+}
+
+
+@pytest.mark.parametrize("field", UNSENDABLE.values(), ids=UNSENDABLE)
+def test_an_answer_that_no_server_can_send_is_not_kept(
+    field: tuple[str, str], caplog: pytest.LogCaptureFixture
+) -> None:
+    """SEC: the first client's server refuses it too; a replay would fail each time, or be another answer."""
+    case = Case()
+    case.served(AnswerHead("201 CREATED", [("Content-Type", "text/plain"), field]))
+    assert case.recorded == (State.TOMBSTONE, "not_sendable")
+    assert "cannot be sent" in caplog.text
+    assert field[1] not in caplog.text
+
+
+def test_a_header_that_is_not_kept_may_be_anything() -> None:
+    """It is no part of what a retry is given."""
+    case = Case()
+    case.served(AnswerHead("201 CREATED", [("Set-Cookie", "\u20ac"), ("X-Name", "J\xfcrgen\t")]))
+    assert case.recorded == (State.COMPLETED, "")
+
+
 @pytest.mark.parametrize("status", ["CREATED", "OK", "", "2010 Created", "201Created", "201 Cr\u2192", "600 ?"])
 @pytest.mark.parametrize("keep", [successes, everything])
 def test_an_answer_whose_status_is_none_is_not_run_again(status: str, keep: Keep) -> None:

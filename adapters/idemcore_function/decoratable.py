@@ -1,12 +1,35 @@
-"""What can be decorated, and what its operation is called where nothing else is said."""
+"""What can be decorated, and what its operation is called: a name that is no other function's."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from functools import partial
+from typing import Final, NamedTuple
+from weakref import WeakKeyDictionary
 
-from idemcore import ConfigurationError
+from idemcore import ConfigurationError, Engine
 from idemcore.module_name import lasting_name
+
+
+class _Origin(NamedTuple):
+    """Where a function was written down."""
+
+    qualified_name: str
+    module: str
+    file: str
+
+    def is_that_of(self, other: _Origin) -> bool:
+        """One function keeps its name, and its module where it is made anew by a reload or in a notebook's
+        cell, or its file where it is imported under two names.
+        """
+        return self.qualified_name == other.qualified_name and (
+            self.module == other.module or self.file == other.file
+        )
+
+
+_named: Final[WeakKeyDictionary[Engine, dict[str, _Origin]]] = WeakKeyDictionary()
+"""Which function has each name, by engine. None is kept alive by it."""
 
 
 def namespace_of(function: Callable[..., object]) -> str:
@@ -25,6 +48,36 @@ def namespace_of(function: Callable[..., object]) -> str:
             "as its records are kept."
         )
     return f"{lasting_name(module)}:{name}"
+
+
+def reserve_name(engine: Engine, namespace: str, function: Callable[..., object]) -> None:
+    """Gives a name to one function only: two would share their records, and one get the other's results.
+
+    A function that is made inside of another one, in a test or a factory, goes without: nobody can tell whether
+    the one before it still is.
+
+    Raises:
+        ConfigurationError: another function has this name on this engine.
+    """
+    while isinstance(function, partial):
+        function = function.func
+    written = inspect.unwrap(function)
+    if not inspect.isroutine(written):
+        written = type(written).__call__
+    origin = _Origin(
+        getattr(written, "__qualname__", ""),
+        getattr(written, "__module__", None) or "",
+        getattr(getattr(written, "__code__", None), "co_filename", ""),
+    )
+    if "<" in origin.qualified_name:  # <locals>, <lambda>
+        return
+    other = _named.setdefault(engine, {}).setdefault(namespace, origin)
+    if not origin.is_that_of(other):
+        raise ConfigurationError(
+            f"The namespace {namespace!r} is that of {other.module}:{other.qualified_name} here already: the "
+            "two would share records, and one be given the other's results. Give each its own; where that "
+            "is this function before it was renamed, start the process anew."
+        )
 
 
 def refuse_what_does_not_return(function: Callable[..., object]) -> None:

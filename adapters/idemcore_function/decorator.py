@@ -18,7 +18,7 @@ from idemcore.codec import Codec
 from idemcore.identity import Identity
 from idemcore.policy import OnAbandoned, OnMismatch
 
-from .decoratable import namespace_of, refuse_what_does_not_return
+from .decoratable import namespace_of, refuse_what_does_not_return, reserve_name
 from .operation import Operation, Returned
 from .result_type import Unannotated, annotations_of, codec_for
 from .source import KeySource, ScopeSource
@@ -66,7 +66,8 @@ def idempotent(
         scope: who is asking: likewise a template or a callable, or a value. Where the arguments come from
             several tenants, name the tenant here; by default all callers share their keys.
         namespace: the operation's name in the store, by default ``module:qualified.name``. Given one, the
-            function can be renamed and moved without losing its records.
+            function can be renamed and moved without losing its records. Two functions that share an engine
+            have two names.
         exclude: arguments, or parts of them by JSON Pointer (``/invoice/sent_at``), in which a retry may
             differ, and what cannot be compared, such as a session.
         accept: the rules of older deploys whose records are still kept, such as ``[Canonicalizer()]`` where
@@ -93,7 +94,8 @@ def idempotent(
 
     Raises:
         ConfigurationError: when decorating: no engine, an async or generator function, a key or scope that
-            does not fit the parameters, a method whose key leaves its object open.
+            does not fit the parameters, a method whose key leaves its object open, a namespace that another
+            function has.
         ResultNotSerializable: when decorating: results of the annotated type cannot be kept.
     """
     if not isinstance(engine, Engine):
@@ -133,6 +135,7 @@ def idempotent(
             codec=codec if codec is not None else codec_for(annotations, unannotated, name),
             policy=used,
         )
+        reserve_name(engine, name, function)
         run = operation.run
 
         @wraps(function)

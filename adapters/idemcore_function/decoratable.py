@@ -74,9 +74,9 @@ def reserve_name(engine: Engine, namespace: str, function: Callable[..., object]
     other = _named.setdefault(engine, {}).setdefault(namespace, origin)
     if not origin.is_that_of(other):
         raise ConfigurationError(
-            f"The namespace {namespace!r} is that of {other.module}:{other.qualified_name} here already: the "
-            "two would share records, and one be given the other's results. Give each its own; where that "
-            "is this function before it was renamed, start the process anew."
+            f"{other.module}:{other.qualified_name} has the namespace {namespace!r} on this engine: the two "
+            "would share their records, and one be given the other's results. Give each its own; where that is "
+            "this function before it was renamed, start the process anew."
         )
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 from flask import Flask
+from sqlalchemy import create_engine
 
 from idemcore import SINGLE_TENANT, FingerprintMismatch, NotReplayable, Policy, Replay, fingerprint
 from idemcore.cli.main import commands
@@ -142,6 +143,9 @@ def test_forget_frees_a_key_for_any_request(shell: Shell) -> None:
     assert (asked.exit_code, "whatever it asks for" in " ".join(asked.output.split())) == (1, True)
     assert isinstance(shell.begin("done"), Replay)
     assert told(shell, "forget", "done", *NAMED, "--yes") == {"forgotten": True}
+    settled = shell.commit("settled")
+    settled.complete(b"receipt")  # a joined order that has its answer waits for nobody, and goes as any other
+    assert told(shell, "forget", "settled", *NAMED, "--yes") == {"forgotten": True}
     working = shell.attempt("done", fingerprint=TWENTY)
     busy = shell.run("forget", "done", *NAMED, "--yes")
     assert (busy.exit_code, "lease stands" in busy.stderr) == (2, True)
@@ -167,6 +171,25 @@ def test_what_died_after_its_commit_is_open_and_ended_by_a_verdict(shell: Shell)
         shell.begin("ordered")
     assert refused.value.final is True
     running.complete(b"")
+
+
+@pytest.mark.parametrize("command", [("resolve", "--as", "done"), ("release",), ("forget",)])
+def test_no_verdict_hits_a_run_whose_transaction_is_open(shell: Shell, command: tuple[str, ...]) -> None:
+    """TRA: past its lease it looks abandoned, for nobody sees its mark; the lock keeps every verdict out."""
+    shell.behind = 3600
+    attempt = shell.attempt("joined")
+    shell.behind = 0
+    engine = create_engine(shell.url)
+    with engine.begin() as connection:
+        attempt.join(connection)
+        listed = told(shell, "ls", "--open")
+        shell.url += "?timeout=0.1"  # seconds that a command waits for the file
+        refused = shell.run(command[0], "joined", *NAMED, *command[1:], "--yes")
+    engine.dispose()
+    assert [row["state"] for row in listed] == ["abandoned"]
+    assert (refused.exit_code, "locked" in refused.stderr) == (1, True)
+    attempt.complete(b"receipt")
+    assert told(shell, "show", "joined", *NAMED)["state"] == "completed"
 
 
 @pytest.mark.parametrize("command", [("release",), ("resolve", "--as", "not-done")], ids=["release", "resolve"])

@@ -43,8 +43,19 @@ def test_every_adapter_is_listed_wherever_packages_are() -> None:
     assert set(tools["hatch"]["build"]["targets"]["wheel"]["packages"]) == {"idemcore"} | folders
     assert folders <= set(tools["mypy"]["files"])
     assert set(tools["importlinter"]["root_packages"]) == {"idemcore"} | ADAPTERS
+    core = next(
+        rule for rule in tools["importlinter"]["contracts"] if rule["name"].startswith("The core knows")
+    )
+    assert set(core["forbidden_modules"]) >= ADAPTERS
     independent = next(rule for rule in tools["importlinter"]["contracts"] if rule["type"] == "independence")
     assert set(independent["modules"]) == ADAPTERS
+
+
+@pytest.mark.parametrize("file", ["scripts/wheel-test", "tests/test_imports.py", "tests/test_docstrings.py"])
+def test_every_adapter_is_looked_at_by_what_looks_at_packages(file: str) -> None:
+    """These lists stand by themselves, since the wheel is tested where no folder could be listed."""
+    (listed,) = re.findall(r"^PACKAGES = [\[{](.+)[\]}]$", (ROOT / file).read_text(), re.MULTILINE)
+    assert set(re.findall(r"\w+", listed)) == {"idemcore"} | ADAPTERS
 
 
 @pytest.mark.parametrize("package", ["idemcore", *sorted(f"adapters/{name}" for name in ADAPTERS)])

@@ -14,8 +14,8 @@ from idemcore.cli.looking import ls, show, stats
 from idemcore.cli.options import InOneLine
 from idemcore.cli.over_store import taking
 from idemcore.cli.schema import init_db
-from idemcore.cli.settling import forget, release, resolve
 from idemcore.cli.sweeping import sweep
+from idemcore.cli.verdicts import forget, release, resolve
 from idemcore_flask.protection import settings_of
 
 

@@ -16,7 +16,7 @@ from idemcore.http import method_of
 from idemcore_flask.body import read
 from idemcore_flask.configured import is_enabled
 from idemcore_flask.protection import Settings
-from idemcore_flask.recording import record, replayed
+from idemcore_flask.recorded_response import record, replayed
 from idemcore_flask.routes import Routes
 from idemcore_flask.state import STATE, State, state_of, this_request
 

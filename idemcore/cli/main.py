@@ -9,8 +9,8 @@ from idemcore.cli.looking import ls, show, stats
 from idemcore.cli.options import InOneLine
 from idemcore.cli.over_store import over_store
 from idemcore.cli.schema import ddl, init_db
-from idemcore.cli.settling import forget, release, resolve
 from idemcore.cli.sweeping import sweep
+from idemcore.cli.verdicts import forget, release, resolve
 
 
 @click.group(cls=InOneLine, context_settings={"help_option_names": ["-h", "--help"]})

@@ -12,10 +12,10 @@ Idempotency-Key header draft of the IETF HTTPAPI group.
 from idemcore.http.answer import HTTPAnswer, kept_answer
 from idemcore.http.cgi import header_variable, method_of, read_request, request_of
 from idemcore.http.collector import Collector
+from idemcore.http.fingerprint_parts import query_parameters
 from idemcore.http.guard import Guard
 from idemcore.http.headers import HeaderFilter
-from idemcore.http.keep import AnswerHead, everything, final_answers, successes
-from idemcore.http.parts import query_parameters
+from idemcore.http.kept_answers import AnswerHead, everything, final_answers, successes
 from idemcore.http.policy import SAFE_METHODS, HTTPOptions, HTTPPolicy
 from idemcore.http.problem import Problem
 from idemcore.http.processes import warn_of_split_memory

@@ -11,7 +11,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 
-from idemcore.http.keep import AnswerHead
+from idemcore.http.kept_answers import AnswerHead
 from idemcore.http.run import Run
 
 

@@ -11,11 +11,11 @@ from typing import Any, Final, Literal, TypeAlias, TypedDict
 from idemcore.canonical import Canonicalizer
 from idemcore.errors import ConfigurationError
 from idemcore.http.answer import HTTPAnswer
+from idemcore.http.fingerprint_parts import query_parameters
 from idemcore.http.headers import HeaderFilter
-from idemcore.http.keep import Keep, successes
+from idemcore.http.kept_answers import Keep, successes
 from idemcore.http.key_in_body import KeyOf, key_reader
 from idemcore.http.option_types import check_type
-from idemcore.http.parts import query_parameters
 from idemcore.http.problem import TYPE_PREFIX, Refusals, Render
 from idemcore.policy import IdentifiedBy, OnAbandoned, OnMismatch, Policy
 

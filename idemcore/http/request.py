@@ -6,7 +6,7 @@ import json
 from typing import Any, Final, NamedTuple
 
 from idemcore.canonical import Canonicalizer, Fingerprinter
-from idemcore.http.parts import body_part, media_type_of, query_part
+from idemcore.http.fingerprint_parts import body_part, media_type_of, query_part
 from idemcore.http.spool import Spool, whole
 
 _DOMAIN: Final = "http"

@@ -11,7 +11,7 @@ from idemcore.current import CURRENT
 from idemcore.errors import IdempotencyError
 from idemcore.http.answer import HTTPAnswer, fault_of, from_outcome, is_status, to_meta
 from idemcore.http.headers import HeaderFilter, can_be_sent
-from idemcore.http.keep import AnswerHead
+from idemcore.http.kept_answers import AnswerHead
 from idemcore.http.policy import HTTPPolicy, Redact
 from idemcore.meta import encode_meta
 from idemcore.record import Answer, Tombstone

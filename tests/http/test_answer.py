@@ -12,7 +12,7 @@ from idemcore.errors import ConfigurationError, NotReplayable, RecordUnreadable
 from idemcore.http.answer import HTTPAnswer, from_outcome, kept_answer, to_meta
 from idemcore.http.coding import MAX_DECODED, readable
 from idemcore.http.headers import HeaderFilter
-from idemcore.http.keep import AnswerHead
+from idemcore.http.kept_answers import AnswerHead
 from idemcore.record import Kind, Outcome
 
 MOMENTS = [

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from idemcore import Canonicalizer
 from idemcore.http import Request
-from idemcore.http.parts import is_json
+from idemcore.http.fingerprint_parts import is_json
 from idemcore.http.request import request_fingerprinter
 
 RULE = Canonicalizer()

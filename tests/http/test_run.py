@@ -9,7 +9,7 @@ import pytest
 
 from idemcore import SINGLE_TENANT, Engine, identify
 from idemcore.http import AnswerHead, Guard, HTTPAnswer, HTTPOptions, Request, Run, everything, successes
-from idemcore.http.keep import Keep
+from idemcore.http.kept_answers import Keep
 from idemcore.record import Record, State
 
 HEAD = AnswerHead("201 CREATED", [("Content-Type", "text/plain")])

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from idemcore.errors import RequestIncomplete, RequestTooLarge
 from idemcore.http.body import read_body
 from idemcore.http.cgi import read_request
+from idemcore.http.fingerprint_parts import body_part, media_type_of
 from idemcore.http.multipart import canonical_multipart
-from idemcore.http.parts import body_part, media_type_of
 from idemcore.http.spool import SPOOL_FROM, Spool
 
 LARGE = bytes(range(256)) * 4 * 1024 + b"tail"

@@ -21,8 +21,8 @@ from idemcore.identity import Identity
 from idemcore.record import Claim, Record, State, UnreadableRecord
 from idemcore.stores.base import CallersTransaction, NotJoined
 from idemcore.stores.sql.backend import Backend
-from idemcore.stores.sql.parts import Parts, text_literal
 from idemcore.stores.sql.rows import claim_parameters
+from idemcore.stores.sql.statement_parts import Parts, text_literal
 
 Look = Callable[[Identity], Record | UnreadableRecord | None]
 

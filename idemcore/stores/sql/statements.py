@@ -37,8 +37,8 @@ from idemcore.record import State
 from idemcore.stores.base import FAILED_AFTER_COMMIT
 from idemcore.stores.sql.backend import Backend, Statement
 from idemcore.stores.sql.packing import packed
-from idemcore.stores.sql.parts import EMPTY, NO_ROWS, Parts, text_literal
 from idemcore.stores.sql.rows import COLUMNS, IDENTITY_COLUMNS, LISTED_COLUMNS
+from idemcore.stores.sql.statement_parts import EMPTY, NO_ROWS, Parts, text_literal
 
 
 @dataclass(frozen=True, slots=True)

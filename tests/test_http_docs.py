@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import fields
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 from idemcore import errors
-from idemcore.http import HTTPOptions, HTTPPolicy
+from idemcore.http import HTTPOptions, HTTPPolicy, successes
 from idemcore.http.key import parse_key
 from idemcore.http.problem import CODES, Refusals
 from tests.adapters.flask_bench import code_of
@@ -40,6 +41,33 @@ def test_every_option_is_described() -> None:
     described = re.findall(r"^\| `(\w+)` \|", (DOCS / "options.md").read_text(), re.MULTILINE)
     assert described == [field.name for field in fields(HTTPPolicy)]
     assert list(HTTPOptions.__annotations__) == described
+
+
+def test_every_default_is_the_one_of_the_code() -> None:
+    """An app that leaves an option out gets what the table says."""
+    said = re.findall(r"^\| `(\w+)` \| (.+?) \| .+ \|$", (DOCS / "options.md").read_text(), re.MULTILINE)
+    for name, text in said:
+        default = getattr(HTTPPolicy(), name)
+        assert default == MEANINGS.get(text, text.strip('`"')) or (text in NOT_SET and default in (None, ())), (
+            name
+        )
+    assert len(said) == len(fields(HTTPPolicy))
+
+
+NOT_SET = ("none", "nothing", "problem+json", "made of the two above", "as in [problems/](problems/)")
+MEANINGS = {
+    "`POST`, `PATCH`": {"POST", "PATCH"},
+    '`"http"`; with `key` `"route"`': "http",
+    "`successes`": successes,
+    "`True`": True,
+    "`False`": False,
+    "0": timedelta(0),
+    "24 hours": timedelta(hours=24),
+    "30 seconds": timedelta(seconds=30),
+    "10 minutes": timedelta(minutes=10),
+    "10 MiB": 10 * 2**20,
+    "1 MiB": 2**20,
+}
 
 
 def blocks(page: str) -> list[str]:

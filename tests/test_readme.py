@@ -25,7 +25,7 @@ def run_block(containing: str, **given: Any) -> dict[str, Any]:
 
 def test_every_block_is_run_by_a_test_of_this_file() -> None:
     """A new block without a test below is a promise that nobody keeps."""
-    tested = ("@idempotency.required", "run_batch(", "current_attempt().join(", "IdempotencyMiddleware(")
+    tested = ("@idempotency.required", "run_batch(", "current_attempt().join(")
     assert [sum(mark in block for mark in tested) for block in BLOCKS] == [1] * len(BLOCKS)
 
 
@@ -53,20 +53,6 @@ def test_the_flask_example_answers_as_the_table_says(tmp_path: Path, monkeypatch
     assert again.headers["Idempotent-Replayed"] == "true"
     assert (other.status_code, other.get_json()["retry"]) == (422, "new_key")
     assert send('{"amount": 10, "currency": "EUR"}', caller="stranger").status_code == 401
-    names["idem"].close()
-
-
-def test_the_wsgi_example_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The application is entered once; the second answer is marked as a replay."""
-    from werkzeug.test import Client
-
-    monkeypatch.chdir(tmp_path)
-    names = run_block("IdempotencyMiddleware(")
-    client = Client(names["application"])
-    answers = [client.post("/orders", headers={"Idempotency-Key": "k"}) for _ in range(2)]
-    assert [answer.status for answer in answers] == ["201 Created"] * 2
-    assert [answer.headers.get("Idempotent-Replayed") for answer in answers] == [None, "true"]
-    assert client.post("/orders").status_code == 400
     names["idem"].close()
 
 

@@ -23,7 +23,7 @@ def test_every_event_to_watch_is_described() -> None:
     }
     described = {}
     for names, levels in re.findall(
-        r"^\| (`.+`) \| ([A-Z, ]+) \|", (DOCS / "deployment.md").read_text(), re.MULTILINE
+        r"^\| (`.+`) \| ([A-Z, ]+) \|", (DOCS / "operator.md").read_text(), re.MULTILINE
     ):
         found = re.findall(r"\w+", names)
         each = levels.split(", ")
@@ -33,7 +33,7 @@ def test_every_event_to_watch_is_described() -> None:
 
 def test_every_command_is_described() -> None:
     """In the table of an operator's commands, or beside another in its row."""
-    rows = re.findall(r"^\| `idemcore (.+?) \|", (DOCS / "deployment.md").read_text(), re.MULTILINE)
+    rows = re.findall(r"^\| `idemcore (.+?) \|", (DOCS / "operator.md").read_text(), re.MULTILINE)
     named = {name for row in rows for name in re.findall(r"^[\w-]+|(?<=, `)[\w-]+", row)}
     assert named | {"sweep"} == set(commands.commands)  # which has a section of its own
 

@@ -306,6 +306,7 @@ class Engine(OperatorDesk):
 
         Raises:
             IdempotencyError: as `begin`; and what `fn` raises, unchanged.
+            ConfigurationError: `fn` returned a coroutine, a generator or a future, whose work is not done.
         """
         policy = policy if policy is not None else self.policy
         begun = self.begin(scope=scope, operation=operation, key=key, fingerprint=fingerprint, policy=policy)

@@ -170,6 +170,28 @@ def test_a_generator_that_raises_before_it_starts_frees_the_request() -> None:
     assert desk.runs == 2
 
 
+@pytest.mark.parametrize("starts", [False, True])
+def test_an_application_that_returns_a_coroutine_is_an_error(starts: bool) -> None:
+    """FUN-07: an ASGI app in the wrong place, say; nothing of it ran, so nothing is recorded as done."""
+    made: list[Any] = []
+
+    async def answers() -> list[bytes]:
+        return [b"answer"]
+
+    def app(environ: Any, start_response: Start) -> Any:
+        if starts:
+            start_response("200 OK", PLAIN)
+        made.append(answers())
+        return made[-1]
+
+    desk = Desk(app)
+    assert [desk.post().status for _ in range(2)] == [500, 500]
+    assert desk.runs == 2
+    assert [type(event).__name__ for event in desk.events].count("Settled") == 2
+    for each in made:  # it closed them, as it closes whatever an application returns
+        assert each.cr_frame is None
+
+
 def test_an_application_that_never_starts_is_an_error() -> None:
     """An answer without a head is no answer; the claim does not stay behind."""
     answer = Answer(b"body")

@@ -40,3 +40,15 @@ def test_the_versions_are_those_that_were_asked() -> None:
 def test_ours_is_right_in_every_case() -> None:
     """The page may only be shown while it is."""
     assert [title for title, told in ASKED["cases"].items() if not told["idemcore"]["right"]] == []
+
+
+def test_what_readme_says_of_the_others_is_so() -> None:
+    """In eleven cases, each of the three goes wrong in one way or another, and in one that README names."""
+    assert "in eleven ordinary cases" in (ROOT / "README.md").read_text()
+    assert len(ASKED["cases"]) == 11
+    for peer in ("idemkit", "Powertools", "DBOS"):
+        wrong = [told[peer] for told in ASKED["cases"].values() if told[peer]["right"] is False]
+        assert any(
+            told["charges"] > 1 or told["last"].startswith("refused") or told["last"] == told["first"]
+            for told in wrong
+        )

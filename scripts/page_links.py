@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-LINK = re.compile(r"(?<!!)\[(?P<text>[^\]]+)\]\((?P<target>[^)#:]+)\)")
+LINK = re.compile(r"(?<!!)\[(?P<text>[^\]]+)\]\((?P<target>[^)#:]+)(?:#[^)]*)?\)")
 IMAGE = re.compile(r"!\[(?P<text>[^\]]+)\]\((?P<target>[^)#:]+)\)")
 
 

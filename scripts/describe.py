@@ -1,4 +1,4 @@
-"""README as an index shows it, where no file of the repository is beside it: a path for each link or picture."""
+"""README as an index shows it, where no file of the repository is beside it: paths for links and pictures."""
 
 from __future__ import annotations
 

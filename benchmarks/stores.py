@@ -27,6 +27,7 @@ from rich.console import Console
 from benchmarks.backends import Opened
 from benchmarks.contest import BACKENDS, Backend
 from benchmarks.harness import Contender, Row, arguments, machine, race, show
+from benchmarks.record_bytes import bytes_a_record
 from benchmarks.store_plot import draw
 from idemcore import Engine
 from idemcore.stores.base import PacedStore, Store
@@ -37,6 +38,7 @@ WORDS = {
     "new": "new request, × the bare statements",
     "replay": "replay, × the bare statement",
     "sweep": "sweep, µs a row",
+    "bytes": "bytes of memory a record with a body of 200 bytes",
     "foreground": "99th percentile of a new request while a sweep runs, × idle",
 }
 
@@ -120,6 +122,8 @@ def measured(backend: Backend, opened: Opened, *, quick: bool) -> tuple[dict[str
             figures[title] = ratio(rows[title])
     if opened.sweeps:
         figures["sweep"] = sweeping(opened.store, opened.fill, rounds=3 if quick else 9)
+    if "bytes" in backend.goals:
+        figures["bytes"] = bytes_a_record()
     if opened.sweeps and opened.again is not None:
         figures["foreground"] = disturbed(opened, seconds=1.0 if quick else 5.0)
     return rows, figures

@@ -88,6 +88,7 @@ def test_the_speeds_of_stores_are_those_that_were_measured() -> None:
         sweep = [f"{figures[what]:.1f}" if what in figures else "" for what in ("sweep", "foreground")]
         assert row(printed.get(name, name), *pair, *sweep) in PAGE
     assert rows_below("| its driver's bare statements = 1") == len(measured["figures"])
+    assert f"takes at most {measured['figures']['memory']['bytes']:.0f} bytes" in PAGE
 
 
 def test_the_speeds_of_other_libraries_on_stores_are_those_that_were_measured() -> None:

@@ -2,53 +2,62 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from typing import Final, TypeAlias
+from typing import Final
 
-from idemcore.record import Answer, Claim, Found, Record, State, Tombstone
+from idemcore.record import Answer, Claim, Found, Kind, Record, State, Tombstone
+from idemcore.stores.orders import NOWHERE, Links
 
 EVICTED: Final = "evicted"
 """The reason of a tombstone whose answer was given up for want of room."""
 
 _LEASED: Final = (State.CLAIMED, State.COMMITTED)
 
-Line: TypeAlias = "OrderedDict[Entry, None]"
-"""Entries in the order in which they may go. By themselves, not by their names: that is hashed in one step."""
+_new: Final = tuple.__new__
+"""A named tuple's own is a function in Python, and would double the cost of a replay."""
 
 
-class Entry:
-    """One record, changed in place under the store's lock. Times in seconds of the store's clock."""
+class Entry(Links):
+    """One record, changed in place under the store's lock. Times in seconds of the store's clock.
+
+    There may be a million of these: what can be told from another slot has none, and an answer's parts have
+    their own, for a tuple of three takes 72 bytes.
+    """
 
     expires_at: float
-    line: Line | None
 
     __slots__ = (
-        "answer",
         "attempt",
+        "body",
         "claimed_at",
         "completed_at",
         "expires_at",
         "fingerprint",
         "hold",
         "identity",
+        "kind",
         "lease_until",
-        "line",
+        "meta",
         "reason",
-        "room",
         "state",
         "token",
     )
 
-    def __init__(self, claim: Claim, room: int, now: float) -> None:
+    def __init__(self, claim: Claim, now: float) -> None:
         # The hot path: written out, though `begin` says half of it again.
         self.identity, self.fingerprint, self.token, self.attempt, lease, _, _, self.hold = claim
         self.state = State.CLAIMED
         self.claimed_at = now
         self.lease_until = now + lease
         self.reason = ""
-        self.answer: Answer | None = None
+        self.kind: Kind | None = None
+        self.meta = self.body = b""
         self.completed_at: float | None = None
-        self.room = room
+        self.older = self.newer = NOWHERE
+
+    def drop_answer(self) -> None:
+        """Keeps no answer, nor a part of one."""
+        self.kind = None
+        self.meta = self.body = b""
 
     def begin(self, claim: Claim, now: float) -> None:
         """A new attempt; the fingerprint stays."""
@@ -60,12 +69,11 @@ class Entry:
         self.state = State.CLAIMED
         self.lease_until = now + claim.lease
 
-    def finish(self, outcome: Answer | Tombstone, now: float, wall_now: float) -> None:
+    def finish(self, outcome: Answer | Tombstone, wall_now: float) -> None:
         """The work has ended. Bytes are copied where a caller could still change them."""
         if isinstance(outcome, Answer):
-            kind, meta, body = outcome
-            frozen = type(meta) is bytes and type(body) is bytes
-            self.answer = outcome if frozen else Answer(kind, bytes(meta), bytes(body))
+            self.meta, self.body = bytes(outcome.meta), bytes(outcome.body)
+            self.kind = outcome.kind
             self.reason = ""
             ended = State.COMPLETED
         else:
@@ -75,12 +83,13 @@ class Entry:
         # Last, and in one step: what an interrupt leaves behind is still claimed, or it is finished.
         self.state = ended
         self.hold = False
-        self.lease_until = now
+        self.lease_until = self.claimed_at  # over; since when is nobody's question, and a number takes room
 
     def holds(self, outcome: Answer | Tombstone) -> bool:
         """Whether this outcome is what was recorded, its answer perhaps given up since."""
         if isinstance(outcome, Answer):
-            return self.answer == outcome if self.state is State.COMPLETED else self.reason == EVICTED
+            kept = (self.kind, self.meta, self.body)
+            return kept == outcome if self.state is State.COMPLETED else self.reason == EVICTED
         return self.state is State.TOMBSTONE and self.reason == outcome.reason
 
     def forgettable(self, now: float) -> bool:
@@ -96,8 +105,8 @@ class Entry:
 
     def report(self, now: float) -> Record:
         """The record as seen now."""
-        # tuple.__new__: the class's own __new__ is a function in Python and doubles the cost of a replay.
-        return tuple.__new__(
+        kind = self.kind
+        return _new(
             Record,
             (
                 self.state,
@@ -108,7 +117,7 @@ class Entry:
                 now - self.claimed_at,
                 self.lease_until - now,
                 self.expires_at <= now,
-                self.answer,
+                None if kind is None else _new(Answer, (kind, self.meta, self.body)),
                 self.reason,
                 self.completed_at,
             ),
@@ -116,6 +125,6 @@ class Entry:
 
     def summary(self, now: float) -> Found:
         """The record as seen now, without its answer."""
-        record, answer = self.report(now), self.answer
-        kind, size = (None, None) if answer is None else (answer.kind, len(answer.body))
-        return Found(self.identity, record._replace(answer=None), kind, size, self.identity)
+        record = self.report(now)._replace(answer=None)
+        size = None if self.kind is None else len(self.body)
+        return Found(self.identity, record, self.kind, size, self.identity)

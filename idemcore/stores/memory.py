@@ -31,7 +31,7 @@ from idemcore.stores.shelf import Shelf
 _log: Final = logging.getLogger("idemcore.stores.memory")
 
 DEFAULT_MAX_BYTES: Final = 256 << 20
-"""Room for about 200,000 small outcomes."""
+"""Room for about 250,000 outcomes with bodies of 200 bytes."""
 
 
 class MemoryStore(forked.Forkable):
@@ -130,8 +130,7 @@ class MemoryStore(forked.Forkable):
                     entry = shelf.admit(claim, claim.retention, now, overfill=True)
                 entry.token = claim.token
             entry.attempt = claim.attempt
-            entry.finish(outcome, now, self._wall_clock())
-            shelf.finished(entry, claim.retention, now)
+            shelf.finish(entry, outcome, claim.retention, now, self._wall_clock())
         if shelf.evicted:
             self._announce()
         return _STORED
@@ -146,7 +145,9 @@ class MemoryStore(forked.Forkable):
             if entry.token != claim.token:
                 return False
             if entry.state is State.COMMITTED:
-                self._finish(entry, Tombstone(FAILED_AFTER_COMMIT), claim.retention, now)
+                self._shelf.finish(
+                    entry, Tombstone(FAILED_AFTER_COMMIT), claim.retention, now, self._wall_clock()
+                )
                 return True
             if entry.state is not State.CLAIMED:
                 return entry.state.value == to or (
@@ -197,7 +198,7 @@ class MemoryStore(forked.Forkable):
                 entry.state, entry.hold, entry.reason, entry.lease_until = State.RELEASED, False, "", now
                 self._shelf.keep(entry, retention, now)
                 return True
-            self._finish(entry, to, retention, now)
+            self._shelf.finish(entry, to, retention, now, self._wall_clock())
         if self._shelf.evicted:
             self._announce()
         return True
@@ -269,10 +270,6 @@ class MemoryStore(forked.Forkable):
         over, which is safer than running it twice at once.
         """
         self._lock = threading.Lock()
-
-    def _finish(self, entry: Entry, outcome: Answer | Tombstone, retention: float, now: float) -> None:
-        entry.finish(outcome, now, self._wall_clock())
-        self._shelf.finished(entry, retention, now)
 
     def _announce(self) -> None:
         with self._lock:

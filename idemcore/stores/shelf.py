@@ -9,16 +9,17 @@ too: no structure remembers a key that is gone.
 from __future__ import annotations
 
 import math
-from collections import OrderedDict, deque
+from collections import deque
 from typing import Final
 
 from idemcore.errors import StoreFull
 from idemcore.identity import Identity
-from idemcore.record import Claim, State, Swept
-from idemcore.stores.entry import EVICTED, Entry, Line
+from idemcore.record import Answer, Claim, State, Swept, Tombstone
+from idemcore.stores.entry import EVICTED, Entry
+from idemcore.stores.orders import NOWHERE, Answers, Line
 
-_FACT_BYTES: Final = 1000
-"""What one record costs beside its texts and its answer: objects and places in dicts (measured, rounded up)."""
+_FACT_BYTES: Final = 560
+"""What a record costs beside its texts and its answer: objects and a place in a dict (measured, rounded up)."""
 
 _STEPS: Final = 32
 """Dead records that one write removes at the most. More than the one it adds, so that they shrink."""
@@ -41,7 +42,7 @@ class Shelf:
         self.used_bytes = 0
         self.evicted: list[Identity] = []
         self._max_bytes = max_bytes
-        self._answers: Line = OrderedDict()  # oldest completion first
+        self._answers = Answers()
         self._answer_bytes = 0
         self._lines: dict[float, Line] = {}
         self._turns: deque[float] = deque()  # whose line is looked at next
@@ -66,17 +67,16 @@ class Shelf:
             self._mend()
         if now >= self._next_due:
             self._tidy(now)
-        scope, operation, key = identity = claim.identity
-        room = _FACT_BYTES + len(scope) + len(operation) + len(key) + len(claim.fingerprint)
+        identity = claim.identity
+        room = _room(identity, claim.fingerprint)
         if self.used_bytes + room > self._max_bytes and not self._make_room(room, now) and not overfill:
             raise StoreFull(
                 "The memory store is full of records that still protect an operation; give it more "
                 "max_bytes, shorten the retention, or use a database.",
                 key_digest=identity.digest,
             )
-        entry = Entry(claim, room, now)
+        entry = Entry(claim, now)
         entry.expires_at = now + ttl
-        entry.line = None
         self._torn = True
         self.entries[identity] = entry
         self.used_bytes += room
@@ -90,43 +90,41 @@ class Shelf:
             self._mend()
         self._torn = True
         self.entries.pop(entry.identity, None)
-        self._unqueue(entry)
+        entry.leave_line()
         self._give_up_answer(entry)
-        self.used_bytes -= entry.room
+        self.used_bytes -= _room(entry.identity, entry.fingerprint)
         self._torn = False
 
     def keep(self, entry: Entry, seconds: float, now: float) -> None:
         """Keeps an entry for this long from now at the least; normally it is kept longer already."""
-        if entry.line is None or entry.expires_at < now + seconds:
+        if entry.after is NOWHERE or entry.expires_at < now + seconds:
             if self._torn:
                 self._mend()
             self._torn = True
-            self._unqueue(entry)
+            entry.leave_line()
             self._queue(entry, seconds, now)
             self._torn = False
 
-    def finished(self, entry: Entry, retention: float, now: float) -> None:
-        """Keeps an entry that has ended, and counts its answer's room.
+    def finish(
+        self, entry: Entry, outcome: Answer | Tombstone, retention: float, now: float, wall_now: float
+    ) -> None:
+        """Ends an entry, keeps it for this long from now at the least, and counts its answer's room.
 
         The oldest answers make way; one that could never fit goes itself.
         """
-        if entry.line is None or entry.expires_at < now + retention:
+        if entry.after is NOWHERE or entry.expires_at < now + retention:
             self.keep(entry, retention, now)
-        answer = entry.answer
-        if answer is None:
-            return
-        room = len(answer[1]) + len(answer[2])  # meta and body
-        if room == 0:
-            return  # giving it up would gain nothing
         if self._torn:
-            self._mend()  # which counts this answer too
-            return
+            self._mend()
         self._torn = True
-        self._answers[entry] = None
-        self._answer_bytes += room
-        self.used_bytes += room
+        entry.finish(outcome, wall_now)
+        room = len(entry.meta) + len(entry.body)
+        if room:  # giving up an answer of nothing would gain nothing
+            self._answers.append(entry)
+            self._answer_bytes += room
+            self.used_bytes += room
         self._torn = False
-        if self.used_bytes > self._max_bytes:
+        if room and self.used_bytes > self._max_bytes:
             if self.used_bytes - self._answer_bytes + room > self._max_bytes:
                 self._bury(entry)
             else:
@@ -135,22 +133,22 @@ class Shelf:
     def _mend(self) -> None:
         """Makes all books anew from the entries, which one step adds and one step removes."""
         entries = self.entries.values()
-        line: Line = OrderedDict()
+        line, answers = Line(), Answers()
         for entry in sorted(entries, key=lambda entry: entry.expires_at):
-            entry.line = line
-            line[entry] = None
+            line.append(entry)
+            entry.older = entry.newer = NOWHERE
             if entry.state is not State.COMPLETED:
-                entry.answer = None
-        self._lines = {_MENDED: line} if line else {}
+                entry.drop_answer()
+        self._lines = {_MENDED: line} if entries else {}
         self._turns = deque(self._lines)
         self._next_due = -math.inf
-        answered = [entry for entry in entries if entry.answer is not None]
-        answered.sort(key=lambda entry: entry.completed_at or 0.0)
-        self._answers = OrderedDict.fromkeys(answered)
-        self._answer_bytes = sum(
-            len(entry.answer.meta) + len(entry.answer.body) for entry in answered if entry.answer is not None
-        )
-        self.used_bytes = sum(entry.room for entry in entries) + self._answer_bytes
+        self._answers, self._answer_bytes = answers, 0
+        for entry in sorted(entries, key=lambda entry: entry.completed_at or 0.0):
+            if entry.meta or entry.body:
+                answers.append(entry)
+                self._answer_bytes += len(entry.meta) + len(entry.body)
+        facts = sum(_room(entry.identity, entry.fingerprint) for entry in entries)
+        self.used_bytes = facts + self._answer_bytes
         self._torn = False
 
     def sweep(self, now: float, limit: int) -> Swept:
@@ -175,8 +173,8 @@ class Shelf:
 
     def _evict(self, down_to: int) -> None:
         """Turns the oldest answers into tombstones until the rest takes no more than this."""
-        while self.used_bytes > down_to and self._answers:
-            self._bury(next(iter(self._answers)))
+        while self.used_bytes > down_to and isinstance(oldest := self._answers.newer, Entry):
+            self._bury(oldest)
 
     def _tidy(self, now: float) -> None:
         """Removes a bounded number of dead records; two lines a call, so that many lines starve none."""
@@ -185,22 +183,23 @@ class Shelf:
         # With few lines it is known when to look again; with very many, one look is as dear as looking.
         self._next_due = now
         if len(self._lines) <= _STEPS:
-            heads = [next(iter(line)) for line in self._lines.values() if line]
-            self._next_due = min((head.expires_at for head in heads), default=math.inf)
+            firsts = [line.after for line in self._lines.values()]
+            due = (first.expires_at for first in firsts if isinstance(first, Entry))
+            self._next_due = min(due, default=math.inf)
 
     def _sweep_next_line(self, now: float, limit: int) -> Swept:
         ttl = self._turns[0]
         line = self._lines[ttl]
         finished = 0
         lost: list[Identity] = []
-        while line and finished + len(lost) < limit:
-            entry = next(iter(line))
-            if entry.expires_at > now:
+        while finished + len(lost) < limit:
+            entry = line.after
+            if not isinstance(entry, Entry) or entry.expires_at > now:
                 break
             if not entry.forgettable(now):
                 # On hold: only a verdict changes that, and whoever gives it puts the entry in a line again.
                 self._torn = True
-                self._unqueue(entry)
+                entry.leave_line()
                 self._torn = False
                 continue
             if entry.state is State.CLAIMED or entry.state is State.COMMITTED:
@@ -208,11 +207,12 @@ class Shelf:
             else:
                 finished += 1
             self.remove(entry)
-        if line:
+        if line.after is not line:
             self._turns.rotate(-1)
         else:
             self._torn = True
             del self._lines[ttl]
+            line.leave_line()  # from itself, so that it goes at once and waits for no collection
             self._turns.popleft()
             self._torn = False
         return Swept(finished, len(lost), tuple(lost))
@@ -220,32 +220,31 @@ class Shelf:
     def _queue(self, entry: Entry, ttl: float, now: float) -> None:
         line = self._lines.get(ttl)
         if line is None:
-            line = self._lines[ttl] = OrderedDict()
+            line = self._lines[ttl] = Line()
             self._turns.append(ttl)
         expires_at = entry.expires_at = now + ttl
         if expires_at < self._next_due:
             self._next_due = expires_at
-        entry.line = line
-        line[entry] = None
-
-    def _unqueue(self, entry: Entry) -> None:
-        if entry.line is not None:
-            del entry.line[entry]
-            entry.line = None
+        line.append(entry)
 
     def _bury(self, entry: Entry) -> None:
         self._torn = True
         entry.reason = EVICTED
         entry.state = State.TOMBSTONE
+        self.evicted.append(entry.identity)
         self._give_up_answer(entry)
         self._torn = False
-        self.evicted.append(entry.identity)
 
     def _give_up_answer(self, entry: Entry) -> None:
-        answer = entry.answer
-        if answer is not None and entry in self._answers:
-            del self._answers[entry]
-            room = len(answer.meta) + len(answer.body)
+        if entry.newer is not NOWHERE:
+            entry.leave_answers()
+            room = len(entry.meta) + len(entry.body)
             self._answer_bytes -= room
             self.used_bytes -= room
-        entry.answer = None
+        entry.drop_answer()
+
+
+def _room(identity: Identity, fingerprint: str) -> int:
+    """What a fact takes. Told from what never changes, so that no entry needs to keep it."""
+    scope, operation, key = identity
+    return _FACT_BYTES + len(scope) + len(operation) + len(key) + len(fingerprint)

@@ -255,7 +255,7 @@ def test_damaged_records_are_neither_run_nor_replayed(station: str) -> None:
         shop.http.post()
         identity = identify(f"alice-{shop.http.case}", "http", "key-1")
         record = shop.store.inner.get(identity)
-        shop.store.inner._shelf.entries[identity].answer = Answer("http", meta, b"body")
+        shop.store.inner._shelf.entries[identity].meta = meta
         assert record is not None
         got = shop.http.post()
         assert got.status == 503

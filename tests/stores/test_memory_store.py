@@ -18,6 +18,7 @@ from idemcore.events import Evicted
 from idemcore.identity import Identity
 from idemcore.record import Answer, Claim, Record, State, Stored, Tombstone
 from idemcore.stores.memory import MemoryStore
+from tests.stores.shelf_books import sizes
 
 SMALL = Answer("http", b"{}", b"done")
 
@@ -42,13 +43,6 @@ def fill(store: MemoryStore, count: int, body: bytes = b"done", first: int = 0, 
     return claims
 
 
-def books(store: MemoryStore) -> list[int]:
-    """The sizes of everything that the store remembers by key."""
-    shelf = store._shelf
-    lines = sum(len(line) for line in shelf._lines.values())
-    return [len(shelf.entries), lines, len(shelf._answers)]
-
-
 def test_dead_records_leave_memory_while_others_come() -> None:
     """MEM-01: 10,000 finished keys past their time are gone after a few hundred writes, unasked."""
     clock = Clock()
@@ -58,7 +52,7 @@ def test_dead_records_leave_memory_while_others_come() -> None:
     clock.now += 3
     for number in range(10_000, 10_400):
         store.reserve(claim(number))
-    assert books(store) == [400, 400, 0]
+    assert sizes(store) == [400, 400, 0]
 
 
 def test_one_write_removes_a_bounded_number_of_dead_records() -> None:
@@ -83,7 +77,7 @@ def test_no_structure_keeps_an_entry_for_a_dead_key() -> None:
         store.reserve(claim(number))
     clock.now += 3
     assert store.sweep(10_000)[:2] == (500, 500)
-    assert books(store) == [0, 0, 0]
+    assert sizes(store) == [0, 0, 0]
     assert store._shelf.used_bytes == 0
     assert not store._shelf._lines
     assert not store._shelf._turns
@@ -172,6 +166,7 @@ def test_a_store_full_of_facts_refuses_new_claims() -> None:
     store = MemoryStore(max_bytes=20_000, clock=clock)
     while store._shelf.used_bytes < 19_000:
         store.reserve(claim(len(store)))
+    store.reserve(claim(len(store)))
     granted = len(store)
     with pytest.raises(StoreFull) as refused:
         store.reserve(claim(granted))
@@ -198,7 +193,7 @@ def test_claims_are_never_evicted() -> None:
 
 def test_work_that_is_done_is_recorded_even_in_a_full_store() -> None:
     """A claim that was swept meanwhile still leaves its outcome, and so protects its key."""
-    store = MemoryStore(max_bytes=3_000)
+    store = MemoryStore(max_bytes=1_500)
     store.reserve(claim(1))
     store.reserve(claim(2))
     with pytest.raises(StoreFull):

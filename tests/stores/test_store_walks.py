@@ -9,12 +9,14 @@ from collections.abc import Iterator
 from contextlib import closing
 
 import pytest
+from hypothesis.stateful import invariant
 
 from idemcore.identity import Identity
 from idemcore.record import Record, State
 from idemcore.stores.memory import MemoryStore
 from idemcore.stores.sql import SQLAlchemyStore
 from tests.stores.machine import WALKS, StoreWalk, walk
+from tests.stores.shelf_books import check_books, sizes
 
 
 class MemoryWalk(StoreWalk):
@@ -46,6 +48,11 @@ def test_memory_says_what_the_model_says() -> None:
     """MEM-02 in passing: nothing that the walk does leaves a line, an answer or a byte behind."""
 
     class Walk(MemoryWalk):
+        @invariant()
+        def the_books_say_what_the_records_say(self) -> None:
+            assert isinstance(self.store, MemoryStore)
+            check_books(self.store)
+
         def teardown(self) -> None:
             assert isinstance(self.store, MemoryStore)
             self.model.now += 1e9
@@ -54,9 +61,10 @@ def test_memory_says_what_the_model_says() -> None:
                     assert self.store.resolve(identity, record.token, "released", 1.0)
             self.model.now += 1e9
             self.store.sweep(100)
+            check_books(self.store)
+            assert sizes(self.store) == [0, 0, 0]
             shelf = self.store._shelf
-            assert (len(shelf.entries), shelf.used_bytes, shelf._answer_bytes) == (0, 0, 0)
-            assert [len(kept) for kept in (shelf._answers, shelf._lines, shelf._turns)] == [0, 0, 0]
+            assert (shelf.used_bytes, shelf._answer_bytes, len(shelf._lines)) == (0, 0, 0)
 
     walk(Walk, WALKS, steps=40)
 

@@ -1,0 +1,61 @@
+"""The memory store's books, read back link by link: whether they say what its records say."""
+
+from __future__ import annotations
+
+from idemcore.record import State
+from idemcore.stores.entry import Entry
+from idemcore.stores.memory import MemoryStore
+from idemcore.stores.orders import NOWHERE, Answers, Line
+
+
+def in_line(line: Line) -> list[Entry]:
+    """Its members, forwards; backwards they are the same."""
+    members, at = [], line.after
+    while isinstance(at, Entry):
+        assert at.before.after is at
+        members.append(at)
+        at = at.after
+    assert at is line
+    assert (members[-1] if members else line) is line.before
+    return members
+
+
+def answered(answers: Answers) -> list[Entry]:
+    """Those whose answers may be given up, the oldest first; backwards they are the same."""
+    members, at = [], answers.newer
+    while isinstance(at, Entry):
+        assert at.older.newer is at
+        members.append(at)
+        at = at.newer
+    assert at is answers
+    assert (members[-1] if members else answers) is answers.older
+    return members
+
+
+def sizes(store: MemoryStore) -> list[int]:
+    """How many records, places in lines and answers there are."""
+    shelf = store._shelf
+    places = sum(len(in_line(line)) for line in shelf._lines.values())
+    return [len(shelf.entries), places, len(answered(shelf._answers))]
+
+
+def check_books(store: MemoryStore) -> None:
+    """Fails unless every record is in its line and counted once, and nothing else is."""
+    shelf = store._shelf
+    assert not shelf._torn
+    entries = list(shelf.entries.values())
+    assert sorted(shelf._turns) == sorted(shelf._lines)
+    waiting = []
+    for line in shelf._lines.values():
+        members = in_line(line)
+        assert [entry.expires_at for entry in members] == sorted(entry.expires_at for entry in members)
+        waiting += members
+    assert {id(entry) for entry in waiting} == {id(entry) for entry in entries if entry.after is not NOWHERE}
+    assert len(waiting) == len({id(entry) for entry in waiting})
+    assert all(entry.hold for entry in entries if entry.after is NOWHERE)
+    kept = answered(shelf._answers)
+    assert {id(entry) for entry in kept} == {id(entry) for entry in entries if entry.meta or entry.body}
+    assert len(kept) == len({id(entry) for entry in kept})
+    assert all(entry.state is State.COMPLETED for entry in kept)
+    assert shelf._answer_bytes == sum(len(entry.meta) + len(entry.body) for entry in kept)
+    assert NOWHERE.before is NOWHERE.after is NOWHERE.older is NOWHERE.newer is NOWHERE

@@ -16,7 +16,7 @@ from typing import Any
 
 from .exclude import Exclusion, pruned
 from .number import exact_literal
-from .scan import as_many_strings, strings_in
+from .scan import SHORTEST_MEMBER, as_many_strings, strings_in
 from .tree import MAX_DEPTH
 
 FastWay = Callable[[bytes, Exclusion | None], bytes | None]
@@ -61,9 +61,7 @@ def way_over(module: Any) -> FastWay:
         if exclusion is not None:
             lost = not as_many_strings(body, written, strings)  # see Form
         else:
-            # A canonical string, word or int is spelled as shortly as JSON can, and literals that grow are
-            # noted. A member that is lost takes 5 bytes along; so where fewer are, there is nothing to count.
-            may_have_lost = len(body) - len(written) >= _SHORTEST_MEMBER or raws.grown is not grown
+            may_have_lost = len(body) - len(written) >= SHORTEST_MEMBER or raws.grown is not grown  # see Form
             lost = may_have_lost and _lost_a_member(body, written)
         if lost or (not written.isascii() and _may_be_missorted(written)):
             return None
@@ -80,7 +78,6 @@ _BEGINNING = 4096  # bytes
 _MANY = 16
 _EXPONENT = re.compile(b"e(?<=0e)")  # found by its e, for digits may be many
 _ENDS_IN_ZERO = re.compile(rb"\.[0-9]++(?<=0)")  # possessive: the digits are not tried again one by one
-_SHORTEST_MEMBER = len(b'"":0,')
 
 
 def _are_canonical(body: bytes, outline: bytes) -> bool:

@@ -9,13 +9,14 @@ way cannot be called either, does RecursionError leave, as it would from any cal
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Literal
 
 from idemcore.errors import CanonicalizationError
 
 from .exclude import Exclusion, pruned
 from .number import EXACT, RFC8785, Refused
-from .scan import WHITESPACE, Scanner, as_many_strings, strings_in
+from .scan import SHORTEST_MEMBER, WHITESPACE, Scanner, as_many_strings, strings_in
 from .tree import MAX_DEPTH
 from .values import Reducer
 from .write import Writer
@@ -39,7 +40,10 @@ class Form:
         rules = RULES[mode]
         self._exclusion = exclusion
         self._scanner = _SCANNERS[mode]
-        self._json_writer = Writer(rules, rules.literals, _as_it_is)
+        self._literals = rules.literals
+        # An int that is not printed as it is goes the way of a literal, where it is noted if it grows.
+        in_json = replace(rules, integer=lambda value: self._literals.new(b"%d" % value))
+        self._json_writer = Writer(in_json, rules.literals, _as_it_is)
         self._reduce = Reducer(rules, lambda content: secret(self._writer.slowly(content).encode()))
         self._writer = Writer(rules, rules.floats, self._reduce, self._reduce.steps)
 
@@ -57,14 +61,18 @@ class Form:
         """See `Canonicalizer.canonicalize_json`."""
         try:
             text = body.decode().strip(WHITESPACE)
+            grown = self._literals.grown
             try:
                 tree, beside = self._scanner.quickly(text), 0
                 if self._exclusion is not None:
                     tree, beside = self._without_excluded(tree, self._exclusion)
                 written = self._json_writer.quickly(tree).encode()
                 # The scanner keeps the last of duplicate names. Each one that it dropped took a string with it,
-                # so both texts hold the same number of strings exactly if there was no duplicate.
-                if not as_many_strings(body, written, beside):
+                # so both texts hold the same number of strings exactly if there was no duplicate. There is
+                # nothing to count where fewer bytes are gone than a member has: a canonical string, word or
+                # int is spelled as shortly as JSON can, and literals that grow are noted.
+                may_have_lost = len(body) - len(written) >= SHORTEST_MEMBER or self._literals.grown is not grown
+                if may_have_lost and not as_many_strings(body, written, beside):
                     raise Refused("a duplicate member name")
                 return written
             except (Refused, UnicodeError):

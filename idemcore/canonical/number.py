@@ -125,7 +125,8 @@ class Memory(Generic[_Number]):
     """From numbers of one type to their texts, of which short ones are remembered.
 
     Prices come again; coordinates do not and would only drive the prices out. Emptied when full. Two threads
-    may compute one text at the same time; both get the same.
+    may compute one text at the same time; both get the same. What grows, such as 1e5, is not remembered, so
+    none of it goes unnoticed.
 
     Args:
         kind: the type of the numbers.
@@ -134,6 +135,8 @@ class Memory(Generic[_Number]):
 
     Attributes:
         known: the text of a number, or None; a dict's own method, for it is asked for every number.
+        grown: another object after each number whose text is longer than what was written; none comes back,
+            so no other thread can undo the change.
     """
 
     def __init__(
@@ -144,6 +147,7 @@ class Memory(Generic[_Number]):
         self._text = text
         self._texts: dict[_Number, str] = {}
         self.known: Callable[[_Number], str | None] = self._texts.get
+        self.grown = object()
 
     def new(self, number: _Number) -> str:
         """Compute a number's text.
@@ -153,7 +157,9 @@ class Memory(Generic[_Number]):
         """
         written = self._spelled(number)
         text = self._text(written)
-        if len(written) <= _MAX_REMEMBERED:
+        if len(text) > len(written):
+            self.grown = object()
+        elif len(written) <= _MAX_REMEMBERED:
             if len(self._texts) >= _MAX_TEXTS:
                 self._texts.clear()
             self._texts[number] = text

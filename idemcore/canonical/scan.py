@@ -78,6 +78,8 @@ _BACKSLASH = ord("\\")
 _QUOTE = ord('"')
 _FEW = 16
 
+SHORTEST_MEMBER = len(b'"":0,')
+
 
 def as_many_strings(text: bytes, other: bytes, beside: int) -> bool:
     """Whether a valid JSON text holds as many strings as another one and `beside`."""

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from idemcore.canonical import canonicalize_json, fingerprint_json
+from idemcore.canonical import Canonicalizer, canonicalize_json, fingerprint_json
+from idemcore.canonical.form import Mode
 from idemcore.canonical.scan import strings_in
 from idemcore.errors import CanonicalizationError
 
@@ -292,6 +293,23 @@ def test_a_body_that_is_not_bytes_is_refused(body: object) -> None:
         canonicalize_json(body)  # type: ignore[arg-type]  # the wrong type is the case
     with pytest.raises(CanonicalizationError, match="bytes"):
         fingerprint_json(body)  # type: ignore[arg-type]  # the wrong type is the case
+
+
+@pytest.mark.parametrize("exclude", [(), ("x",)])
+@pytest.mark.parametrize("mode", ["exact", "rfc8785"])
+@pytest.mark.parametrize(
+    "grows", ["1e5,1e5", "1e10", "1E-5,1E-5", "-1e7", "1234567890123456789012345", "-9876543210987654321098765"]
+)
+def test_a_duplicate_is_found_though_a_number_grew_by_what_was_lost(
+    grows: str, mode: Mode, exclude: tuple[str, ...]
+) -> None:
+    """CAN-05: fewer bytes are gone than a member has, each time the same text comes."""
+    body = f'{{"a":1,"a":2,"b":[{grows}]}}'.encode()
+    rule = Canonicalizer(exclude, mode, fast=False)
+    for _ in range(2):
+        with pytest.raises(CanonicalizationError, match="duplicate"):
+            rule.canonicalize_json(body)
+    assert rule.canonicalize_json(body.replace(b'"a":2', b'"c":2'))
 
 
 @given(

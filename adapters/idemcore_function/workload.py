@@ -107,14 +107,15 @@ class Workload:
     def settle(self) -> None:
         """Begins no further item and waits for those under way, whatever signals come meanwhile.
 
-        A worker that enters after `_stop` was set finds it set, and so takes no item.
+        A worker that enters after `_stop` was set finds it set, and so takes no item. Such a one may enter and
+        leave while another still works: only where nobody entered meanwhile have all left that had entered.
         """
         while True:
             try:
                 self._stop.set()
-                while not self.ended(len(self._entered)):
-                    pass
-                return
+                entered = len(self._entered)
+                if self.ended(entered) and len(self._entered) == entered:
+                    return
             except (KeyboardInterrupt, SystemExit):  # said once is enough
                 continue
 

@@ -33,7 +33,9 @@ from idemcore import (
     fingerprint,
 )
 from idemcore.testing.clock import FakeClock
-from idemcore_function import ALL_ARGUMENTS, Report, idempotent, key_of, run_batch
+from idemcore_function import ALL_ARGUMENTS, Item, Report, idempotent, key_of, run_batch
+from idemcore_function.decorator import operation_of
+from idemcore_function.workload import Workload
 from tests.core.engine_fixtures import Bench, Faulty, make_bench
 
 
@@ -425,6 +427,44 @@ def test_a_signal_leaves_every_begun_item_settled(tmp_path: Path, number: signal
     begun = ledger.read_text().split()
     assert states == {"completed": len(begun)}
     assert len(begun) < 1_000
+
+
+def test_a_worker_that_comes_too_late_is_not_taken_for_one_that_has_ended(idem: Engine) -> None:
+    """It enters and leaves while the batch is stopped, and another has an item in hand: that is waited for."""
+    begun, gate = threading.Event(), threading.Event()
+
+    @idempotent(idem, key="{n}", namespace="sends")
+    def send(n: int) -> int:
+        begun.set()
+        assert gate.wait(60)
+        return n
+
+    operation, first, named = operation_of(send)
+    item: Item[int, int] = Item(0, 7, "digest")
+    workload = Workload(operation, first, named, [(item, operation.read((7,), {}))], None)
+    late = threading.Thread(target=workload.work)
+
+    class Entered(list[None]):
+        """How many have entered: at the first look one, beside whom the late one then comes and goes."""
+
+        def __len__(self) -> int:
+            counted = super().__len__()
+            if late.ident is None:
+                late.start()
+                late.join()
+            else:
+                gate.set()
+            return counted
+
+    workload._entered = Entered()
+    worker = threading.Thread(target=workload.work)
+    worker.start()
+    assert begun.wait(60)
+    workload.settle()
+    status = item.status
+    gate.set()
+    worker.join()
+    assert status == "done"
 
 
 SLOW_SCRIPT = """

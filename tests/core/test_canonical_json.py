@@ -312,6 +312,22 @@ def test_a_duplicate_is_found_though_a_number_grew_by_what_was_lost(
     assert rule.canonicalize_json(body.replace(b'"a":2', b'"c":2'))
 
 
+@pytest.mark.parametrize("text", ["", "a", '"', '""', "\\", '\\"', "é", "/", "\n"])
+@pytest.mark.parametrize("ascii_only", [True, False])
+def test_a_duplicate_is_found_whatever_is_escaped_beside_it(text: str, ascii_only: bool) -> None:
+    """CAN-05: in the member that is dropped, in one that stays, and in one that is excluded."""
+    quoted = json.dumps(text, ensure_ascii=ascii_only)
+    for rule in (Canonicalizer(fast=False), Canonicalizer(["x"], fast=False)):
+        for body in (
+            f'{{"a": {quoted}, "a": 1}}',
+            f'{{"a": 1, "a": {quoted}}}',
+            f'{{"x": {{"a": {quoted}, "a": 1}}}}',
+        ):
+            with pytest.raises(CanonicalizationError, match="duplicate"):
+                rule.canonicalize_json(body.encode())
+            assert rule.canonicalize_json(body.replace('"a": 1', '"b": 1').encode())
+
+
 @given(
     st.lists(st.text(st.sampled_from('\\"a:é\n') | st.characters(codec="utf-8")), max_size=30), st.booleans()
 )

@@ -80,6 +80,11 @@ def reserve_name(engine: Engine, namespace: str, function: Callable[..., object]
         )
 
 
+def is_task(function: object) -> bool:
+    """Whether it can be sent to a queue, as a task of Celery's or a job of RQ's."""
+    return any(callable(getattr(function, name, None)) for name in ("apply_async", "delay"))
+
+
 def refuse_what_does_not_return(function: Callable[..., object]) -> None:
     """Only what returns when its work is done can be recorded.
 
@@ -97,7 +102,7 @@ def refuse_what_does_not_return(function: Callable[..., object]) -> None:
             "@idempotent decorates a method where its class defines it: of a bound one it cannot see the "
             "object, so all objects would share their keys."
         )
-    if any(callable(getattr(function, name, None)) for name in ("apply_async", "delay")):
+    if is_task(function):
         raise ConfigurationError(
             "This is a task of a queue, whose worker would run it without @idempotent: write @app.task above "
             "@idempotent, so that what the queue calls is the protected function."

@@ -18,7 +18,7 @@ from idemcore.codec import Codec
 from idemcore.identity import Identity
 from idemcore.policy import OnAbandoned, OnMismatch
 
-from .decoratable import namespace_of, refuse_what_does_not_return, reserve_name
+from .decoratable import is_task, namespace_of, refuse_what_does_not_return, reserve_name
 from .operation import Operation, Returned
 from .result_type import Unannotated, annotations_of, codec_for
 from .source import KeySource, ScopeSource
@@ -236,6 +236,8 @@ def resolve(
 def operation_of(function: Callable[..., object]) -> tuple[Operation, tuple[Any, ...], dict[str, Any]]:
     """What a decorated function knows, and the arguments that it is bound to as a method or a partial.
 
+    A task of Celery's stands for the function that it calls, and a bound one is that function's first argument.
+
     Raises:
         ConfigurationError: the function is not decorated with @idempotent.
     """
@@ -244,6 +246,8 @@ def operation_of(function: Callable[..., object]) -> tuple[Operation, tuple[Any,
     named: dict[str, Any] = {}
     while isinstance(plain, partial):
         plain, first, named = plain.func, (*plain.args, *first), {**plain.keywords, **named}
+    if is_task(plain) and not hasattr(plain, _MARK):
+        plain = getattr(plain, "__wrapped__", plain)
     if inspect.ismethod(plain):
         plain, first = plain.__func__, (plain.__self__, *first)
     operation, decorated = getattr(plain, _MARK, (None, None))
@@ -251,6 +255,8 @@ def operation_of(function: Callable[..., object]) -> tuple[Operation, tuple[Any,
         raise ConfigurationError("This function is not decorated with @idempotent.")
     if decorated is not plain:
         raise ConfigurationError(
-            "Another decorator stands above @idempotent; ask the function that @idempotent returned."
+            "Another decorator stands above @idempotent; ask the function that @idempotent returned: it has a "
+            "name of its own where that is written charge = idempotent(…)(function). In place of a task's "
+            "run ask the task."
         )
     return operation, first, named

@@ -23,7 +23,8 @@ from idemcore import (
     current_attempt,
     fingerprint,
 )
-from idemcore_function import ALL_ARGUMENTS, idempotent, key_of, outcome
+from idemcore.record import State
+from idemcore_function import ALL_ARGUMENTS, forget, idempotent, key_of, outcome, resolve
 from idemcore_function.decorator import operation_of
 from tests.core.engine_fixtures import Bench
 
@@ -295,3 +296,40 @@ def test_a_task_of_a_queue_is_refused_with_the_right_order(idem: Engine) -> None
         with pytest.raises(ConfigurationError, match=r"@app\.task above @idempotent"):
             idempotent(idem, key=ALL_ARGUMENTS)(decorated)
     app.task(idempotent(idem, key=ALL_ARGUMENTS)(_kept))
+
+
+@pytest.mark.parametrize("options", [{}, {"autoretry_for": (ValueError,)}], ids=["plain", "retried"])
+def test_a_task_is_asked_as_the_function_that_it_calls(idem: Engine, options: dict[str, Any]) -> None:
+    """An operator has the task in hand: the name that the module gave away to it. Celery puts a wrapper of its
+    own around `run` where it is to try again.
+    """
+    celery = pytest.importorskip("celery")
+    app = celery.Celery("payouts", set_as_current=False)
+
+    def send(n: int) -> str:
+        raise TimeoutError
+
+    def send_bound(self: Any, n: int) -> str:
+        return send(n)
+
+    plain = app.task(**options)(idempotent(idem, key="{n}", unknown=(TimeoutError,))(send))
+    bound = app.task(bind=True, **options)(
+        idempotent(idem, key="{n}", exclude={"self"}, unknown=(TimeoutError,))(send_bound)
+    )
+    for task in (plain, bound):
+        with pytest.raises(TimeoutError):
+            task(1)
+        record = idem.get(key_of(task)(1))
+        assert record is not None
+        assert record.state is State.UNKNOWN
+        assert resolve(task, "returned", "found")(1)
+        assert outcome(task)(1)[:2] == ("found", True)
+        assert forget(task)(1)
+        assert idem.get(key_of(task)(1)) is None
+        if options:
+            with pytest.raises(ConfigurationError, match="run ask the task"):
+                key_of(task.run)
+
+    for ask in (outcome, key_of, forget):
+        with pytest.raises(ConfigurationError, match="not decorated"):
+            ask(app.task(_kept))

@@ -25,7 +25,7 @@ from idemcore.http.cgi import read_request
 from idemcore.http.request import request_fingerprinter
 
 HEAD = AnswerHead("201 Created", [("Content-Type", "application/json"), ("Content-Length", str(len(ANSWER)))])
-META: dict[str, object] = {"status": HEAD.status, "headers": HEAD.headers}
+META: dict[str, object] = {"status": HEAD.status_text, "headers": HEAD.headers}
 REQUEST = Request("POST", "/orders", "", "application/json", ORDER)
 
 _numbers = itertools.count()

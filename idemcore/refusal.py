@@ -44,7 +44,8 @@ def refusal_error(refusal: Refusal, identity: Identity, *, for_itself: bool = Fa
         case machine.Mismatch():
             return errors.FingerprintMismatch(
                 "This key was used for a different request. Send the first request unchanged to get its "
-                "answer, or a new key if this is a new operation.",
+                "answer; use a new key only for a new operation, such as a corrected one once that answer "
+                "has turned the first down.",
                 key_digest=digest,
             )
         case machine.NotReplayable(reason=reason, final=final):

@@ -89,7 +89,7 @@ def test_every_block_is_run_by_a_test_of_this_file() -> None:
         page.name: len(blocks(page.name)) for page in PAGES if page.parent == DOCS and blocks(page.name)
     } == {
         "cors.md": 1,
-        "options.md": 3,
+        "options.md": 4,
         "order.md": 1,
     }
 
@@ -117,9 +117,24 @@ def test_a_check_above_the_key_layer_guards_replays() -> None:
     assert client.post("/payments", headers=known).headers["Idempotent-Replayed"] == "true"
 
 
+def test_the_answers_of_the_page_that_are_kept() -> None:
+    """OUT-02: the decline is final, the typing error is not, and a view may say that nothing was done."""
+    client = run(blocks("options.md")[0])
+
+    def send(path: str, key: str, **body: int) -> tuple[int, bool]:
+        got = client.post(path, headers={"Idempotency-Key": key}, json=body)
+        return got.status_code, "Idempotent-Replayed" in got.headers
+
+    assert [send("/payments", "large", amount=5000) for _ in range(2)] == [(402, False), (402, True)]
+    assert [send("/payments", "typo"), send("/payments", "typo", amount=5)] == [(400, False), (201, False)]
+    assert send("/payments", "typo", amount=5) == (201, True)
+    assert [send("/refunds", "r") for _ in range(2)] == [(404, False), (404, True)]
+    assert [send("/quotes", "q") for _ in range(2)] == [(200, False), (200, False)]
+
+
 def test_the_webhook_of_the_page() -> None:
     """The event id is the key, and the number of the attempt does not count."""
-    client = run(blocks("options.md")[0])
+    client = run(blocks("options.md")[1])
     send = [client.post("/webhooks/payments", json={"id": "evt_1", "attempt": n, "sum": 5}) for n in (1, 2)]
     assert [answer.get_json() for answer in send] == [{"seen": "evt_1"}] * 2
     assert send[1].headers["Idempotent-Replayed"] == "true"
@@ -128,7 +143,7 @@ def test_the_webhook_of_the_page() -> None:
 
 def test_the_secret_of_the_page() -> None:
     """SEC-01: it is shown once."""
-    client = run(blocks("options.md")[1])
+    client = run(blocks("options.md")[2])
     first, second = (client.post("/tokens", headers=KEY) for _ in range(2))
     assert (first.get_json(), second.get_json()) == ({"token": "s3cr3t"}, {"token": "shown once"})
     assert second.status_code == 201
@@ -136,7 +151,7 @@ def test_the_secret_of_the_page() -> None:
 
 def test_the_change_of_rule_of_the_page() -> None:
     """CAN-09: a parameter that does not count any more, while the former rule's records still answer."""
-    client = run(blocks("options.md")[2])
+    client = run(blocks("options.md")[3])
     first = client.post("/orders?trace=1", headers=KEY, json={"sent_at": 1, "sum": 5})
     again = client.post("/orders?trace=2", headers=KEY, json={"sent_at": 2, "sum": 5})
     assert (first.status_code, again.headers["Idempotent-Replayed"]) == (201, "true")

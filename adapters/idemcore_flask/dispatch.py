@@ -80,7 +80,7 @@ def _begun(
     if isinstance(begun, HTTPAnswer):
         if begun.is_replay:
             state.replay = begun, guard.policy.replayed_header
-        return Response(begun.body, begun.status, begun.headers)
+        return Response(begun.body, begun.status_text, begun.headers)
     if begun is not None:
         if asked.environ.get("wsgi.multiprocess"):
             warn_of_split_memory(guard.engine)

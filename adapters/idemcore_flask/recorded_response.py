@@ -62,7 +62,7 @@ def record(response: Response, run: Run) -> Response:
 
 def replayed(response: Response, kept: HTTPAnswer, marker: str) -> Response:
     """The kept answer, after the app's hooks have seen it; theirs where they changed its status."""
-    if response.status_code == kept.code:
+    if response.status_code == kept.status:
         return _restored(response, kept)
     response.headers.remove(marker)
     return response
@@ -74,7 +74,7 @@ def _restored(response: Response, kept: HTTPAnswer) -> Response:
         field for field in response.headers if (name := field[0].lower()) not in mine and name not in _OF_A_BODY
     ]
     response.response = [kept.body]
-    response.status = kept.status
+    response.status = kept.status_text
     response.headers = Headers([*added, *kept.headers])
     return response
 

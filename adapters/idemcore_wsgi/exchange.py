@@ -114,7 +114,7 @@ class Exchange:
     def _recorded(self, head: AnswerHead, body: bytes, close: Callable[[], object] | None) -> Iterable[bytes]:
         winner = self._run.finish(head, body)
         if winner is not None:
-            self._server_start(winner.status, winner.headers)
+            self._server_start(winner.status_text, winner.headers)
             body = winner.body
         else:
             self._send_head(head)
@@ -123,9 +123,9 @@ class Exchange:
     def _send_head(self, head: AnswerHead, exc_info: ExcInfo | None = None) -> Callable[[bytes], object]:
         headers = [*head.headers, *self._run.marks]
         self._server_write = (
-            self._server_start(head.status, headers)
+            self._server_start(head.status_text, headers)
             if exc_info is None
-            else self._server_start(head.status, headers, exc_info)
+            else self._server_start(head.status_text, headers, exc_info)
         )
         return self._server_write
 

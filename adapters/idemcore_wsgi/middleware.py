@@ -76,7 +76,7 @@ class IdempotencyMiddleware:
         if begun is None:
             return self._app(environ, start_response)
         if isinstance(begun, HTTPAnswer):
-            start_response(begun.status, begun.headers)
+            start_response(begun.status_text, begun.headers)
             return [begun.body]
         if environ.get("wsgi.multiprocess"):
             warn_of_split_memory(guard.engine)

@@ -15,7 +15,7 @@ from idemcore.http.collector import Collector
 from idemcore.http.fingerprint_parts import query_parameters
 from idemcore.http.guard import Guard
 from idemcore.http.headers import HeaderFilter
-from idemcore.http.kept_answers import AnswerHead, everything, final_answers, successes
+from idemcore.http.kept_answers import AnswerHead, everything, final_answers, successes, successes_and
 from idemcore.http.policy import SAFE_METHODS, HTTPOptions, HTTPPolicy
 from idemcore.http.problem import Problem
 from idemcore.http.processes import warn_of_split_memory
@@ -43,5 +43,6 @@ __all__ = [
     "read_request",
     "request_of",
     "successes",
+    "successes_and",
     "warn_of_split_memory",
 ]

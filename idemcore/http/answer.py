@@ -19,21 +19,21 @@ class HTTPAnswer(NamedTuple):
     """A whole answer.
 
     Attributes:
-        status: the status line's text, such as ``"201 CREATED"``.
+        status_text: what stands in the status line, such as ``"201 CREATED"``.
         headers: names and values, in order, repeats included.
         body: the bytes.
         is_replay: whether it is a kept answer given back, and not a refusal.
     """
 
-    status: str
+    status_text: str
     headers: list[tuple[str, str]]
     body: bytes
     is_replay: bool = False
 
     @property
-    def code(self) -> int:
-        """The status as a number."""
-        return int(self.status[:3])
+    def status(self) -> int:
+        """The status code, such as 201."""
+        return int(self.status_text[:3])
 
     def header(self, name: str) -> str | None:
         """The first value of a header, whatever the case of its name."""
@@ -44,7 +44,7 @@ class HTTPAnswer(NamedTuple):
         return None
 
     def __repr__(self) -> str:
-        return f"HTTPAnswer({self.status!r}, body=<{len(self.body)} bytes>)"
+        return f"HTTPAnswer({self.status_text!r}, body=<{len(self.body)} bytes>)"
 
 
 def to_meta(status: str, headers: list[tuple[str, str]], size: int) -> dict[str, object]:

@@ -89,7 +89,9 @@ class HTTPPolicy:
         canonicalizer: the whole rule by which requests are compared, instead of `exclude` and
             `exclude_query`: for digests with a key of your own, and to accept an older rule's records for one
             retention after a change. `query_parameters` names parameters in it.
-        keep: which answers are kept: `successes`, `final_answers`, `everything`, or a predicate of your own.
+        keep: which answers are kept: `successes`, `successes_and` some others, `final_answers`,
+            `everything`, or a predicate of your own on an `AnswerHead`. A 2xx or 3xx that is not kept counts as
+            done all the same: its retry is told so, and runs nothing.
         keep_body: whether what is kept may be stored. If not, a retry runs nothing and is told to look the
             result up.
         redact: what may be stored of an answer, for secrets that are shown once: takes it and returns another.
@@ -168,8 +170,8 @@ class HTTPPolicy:
             value = getattr(self, name)
             if not callable(value) and (value is not None or name == "keep"):
                 raise ConfigurationError(
-                    f"{name} is a function; for keep there are successes, final_answers and everything in "
-                    "idemcore.http."
+                    f"{name} is a function; for keep there are successes, successes_and(402), final_answers "
+                    "and everything in idemcore.http."
                 )
         # These are made once for nothing, so that a wrong option fails at start-up, not at a request.
         self.core_policy()

@@ -73,24 +73,29 @@ class Run:
     def keeps(self, head: AnswerHead) -> bool:
         """Whether this answer is the operation's final one."""
         try:
-            return self._policy.keep(head)
+            verdict: object = self._policy.keep(head)
         except Exception as error:
             # The work is done and nobody can say whether its answer is final: keeping it is what
             # cannot run it twice. The error's text may quote the answer, so no log has it.
             _log.error("the keep rule raised %s; the answer is kept", type(error).__name__)
             return True
+        if isinstance(verdict, bool):
+            return verdict
+        # A return that was forgotten, or a coroutine: as little is said by it.
+        _log.error("the keep rule returned %s, not a bool; the answer is kept", type(verdict).__name__)
+        return True
 
     def finish(self, head: AnswerHead, body: bytes) -> HTTPAnswer | None:
         """Records a whole answer; returns another one that stands, if this attempt was late."""
         attempt = self.attempt
         if attempt is None or attempt.settled:
             return None
-        if not is_status(head.status):
+        if not is_status(head.status_text):
             self._bury(attempt)
             return None
         if not self.keeps(head):
-            self._unkept(attempt, head)
-            return None
+            replay = self._unkept(attempt, head)
+            return self._given(replay) if replay is not None else None
         try:
             outcome = self._outcome_of(head, body)
         except BaseException as error:
@@ -100,14 +105,14 @@ class Run:
             if not isinstance(error, Exception):
                 raise
         else:
-            replay = attempt.finish(outcome, refused=head.code >= 400)
+            replay = attempt.finish(outcome, refused=head.status >= 400)
         return self._given(replay) if replay is not None else None
 
     def finish_without_body(self, head: AnswerHead, reason: str) -> None:
         """Records that the answer went out and is not there to be kept, for `reason`."""
         if self.attempt is None or self.attempt.settled:
             return
-        if not is_status(head.status):
+        if not is_status(head.status_text):
             self._bury(self.attempt)
         elif self.keeps(head):
             self.attempt.tombstone(reason)
@@ -131,12 +136,12 @@ class Run:
             return Tombstone("too_large")
         if not policy.keep_body:
             return Tombstone("not_kept")
-        status, headers = head.status, self.header_filter.kept(head.headers)
+        status, headers = head.status_text, self.header_filter.kept(head.headers)
         if policy.redact is not None:
             redacted = self._redacted(policy.redact, HTTPAnswer(status, headers, body))
             if redacted is None:
                 return Tombstone("not_redacted")
-            status, headers, body = redacted.status, list(redacted.headers), bytes(redacted.body)
+            status, headers, body = redacted.status_text, list(redacted.headers), bytes(redacted.body)
             if len(body) > policy.max_response_bytes:
                 return Tombstone("too_large")
         elif not can_be_sent(headers):
@@ -156,7 +161,7 @@ class Run:
         if not isinstance(redacted, HTTPAnswer):
             _log.error("redact returns an HTTPAnswer, not %s; the answer is not kept", type(redacted).__name__)
             return None
-        fault = fault_of(redacted.status, redacted.headers, redacted.body)
+        fault = fault_of(redacted.status_text, redacted.headers, redacted.body)
         if fault is not None:
             _log.error("redact returned no answer: %s; the answer is not kept", fault)
             return None
@@ -167,11 +172,17 @@ class Run:
         _log.error("the answer's status is none (RFC 9110, section 15); the answer is not kept")
         attempt.tombstone("not_encodable")
 
-    def _unkept(self, attempt: Attempt, head: AnswerHead) -> None:
-        if 400 <= head.code < 500:
+    def _unkept(self, attempt: Attempt, head: AnswerHead) -> Replay | None:
+        """Settles by what the status says of the work, for no rule about answers undoes that."""
+        status = head.status
+        if status >= 500:
+            attempt.fail(reason=f"status_{status}")
+            return None
+        if status >= 400:
             attempt.refuse()
-        else:
-            attempt.fail(reason=f"status_{head.code}")
+            return None
+        _log.warning("the keep rule says no to a %d; the work is recorded as done, without its answer", status)
+        return attempt.tombstone("not_kept")
 
     def _given(self, replay: Replay) -> HTTPAnswer | None:
         try:

@@ -137,7 +137,7 @@ _WRONG: list[Callable[[HTTPAnswer], Any]] = [
     lambda answer: answer._replace(headers=None),
     lambda answer: answer._replace(body=None),
     lambda answer: answer._replace(body="text"),
-    lambda answer: answer._replace(status="Created"),
+    lambda answer: answer._replace(status_text="Created"),
 ]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 
-from idemcore.http import everything, final_answers
+from idemcore.http import everything, final_answers, successes_and
 from tests.adapters.http import Got, Http
 from tests.adapters.scenario import scenario
 
@@ -72,12 +72,49 @@ def everything_keeps_even_a_500(http: Http) -> None:
     assert http.runs == 1
 
 
-@scenario(keep=lambda answer: answer.code == 201)
+@scenario(keep=lambda answer: answer.status == 201)
 def a_rule_of_ones_own(http: Http) -> None:
-    """An answer that the rule does not keep frees the request, whatever its status."""
-    first, second, third = (http.post("/first/200") for _ in range(3))
-    assert (first.status, second.status, third.status) == (200, 201, 201)
-    assert (second.replayed, third.replayed) == (False, True)
+    """What it says no to is settled by its status: a refusal and a failure run again, a success does not."""
+    for code in (400, 402, 500):
+        first, second, third = (http.post(f"/first/{code}", key=f"k{code}") for _ in range(3))
+        assert (first.status, second.status, third.status) == (code, 201, 201)
+        assert (second.replayed, third.replayed) == (False, True)
+    assert http.runs == 6
+    for code in (200, 202, 303):
+        assert http.post(f"/first/{code}", key=f"k{code}").status == code
+        told = http.post(f"/first/{code}", key=f"k{code}")
+        assert (told.status, told.code) == (422, "response_not_replayable")
+        assert told.problem["retry"] == "never"
+    assert http.runs == 9
+
+
+@scenario(keep=lambda answer: answer.status == 402)
+def a_success_that_is_not_kept_is_done(http: Http) -> None:
+    """A rule that forgets the successes charges nobody twice: of known length, as a stream, and too large."""
+    for target in ("/pay", "/empty", "/stream", "/big", "/big-stream"):
+        assert http.post(target, key=f"k{target}").status in (200, 201, 204)
+        assert http.post(target, key=f"k{target}").code == "response_not_replayable"
+    assert http.runs == 5
+    assert http.post("/status/402", key="declined").status == 402
+    assert http.post("/status/402", key="declined").replayed
+
+
+@scenario(keep=lambda answer: answer.status == 402, on_abandoned="block")
+def a_success_that_is_not_kept_is_no_doubt_under_block(http: Http) -> None:
+    """It is done, and no operator has to look."""
+    assert http.post().status == 201
+    assert http.post().code == "response_not_replayable"
+    assert http.runs == 1
+
+
+@scenario(keep=successes_and(402))
+def a_declined_card_is_final_and_a_typing_error_is_not(http: Http) -> None:
+    """OUT-02: the 402 is given back; a 400 frees the key for the corrected body."""
+    declined, again = (http.post("/first/402", key="card") for _ in range(2))
+    assert (declined.status, again.status, again.replayed) == (402, 402, True)
+    assert http.post("/first/400", key="typo", body=b"{}").status == 400
+    assert http.post("/first/400", key="typo", body=b'{"amount":10}').status == 201
+    assert http.runs == 3
 
 
 @scenario(keep=lambda answer: 1 / 0)

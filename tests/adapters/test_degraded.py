@@ -14,6 +14,8 @@ import pytest
 from idemcore import Attempt, Engine, MemoryStore, Policy
 from idemcore.errors import ConfigurationError, StoreFull, StoreUnavailable
 from idemcore.events import Event, RecordingFailed, ReleaseFailed, Unprotected
+from idemcore.http import successes
+from idemcore.http.kept_answers import Keep
 from idemcore.identity import identify
 from idemcore.machine import PlainFingerprint
 from idemcore.record import Answer, Claim, Record
@@ -284,9 +286,10 @@ def test_refusals_logs_and_events_reveal_nothing(station: str, caplog: pytest.Lo
     assert secret not in f"{shop.events}{[str(event) for event in shop.events]}{shop.engine}"
 
 
-def test_a_late_finisher_hands_over_the_winners_answer(station: str) -> None:
-    """LEA-03: two ran; both clients are told the one answer that stands."""
-    shop = Counter(station)
+@pytest.mark.parametrize("keep", [successes, lambda head: head.status == 402], ids=["kept", "not-kept"])
+def test_a_late_finisher_hands_over_the_winners_answer(station: str, keep: Keep) -> None:
+    """LEA-03: two ran; both clients are told the one answer that stands, kept or not."""
+    shop = Counter(station, keep=keep)
     winner: list[Claim] = []
 
     def win(claim: Claim, outcome: Any) -> Any:

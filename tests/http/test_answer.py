@@ -101,7 +101,7 @@ def test_an_answer_comes_back_marked() -> None:
     answer = from_outcome(outcome({"status": "201 Made", "headers": [["A", "1"]]}), "X-Again")
     assert answer == HTTPAnswer("201 Made", [("A", "1"), ("X-Again", "true")], b"body", is_replay=True)
     assert answer.is_replay
-    assert answer.code == 201
+    assert answer.status == 201
     assert answer.header("a") == "1"
     assert answer.header("b") is None
 

@@ -38,7 +38,7 @@ def test_each_case_of_the_table(
     """HTT-07: status, code, what is safe to do next, and when."""
     answer = Refusals().answer(error)
     told = json.loads(answer.body)
-    assert (answer.code, told["status"], told["code"], told["retry"]) == (status, status, code, retry)
+    assert (answer.status, told["status"], told["code"], told["retry"]) == (status, status, code, retry)
     assert told["type"].endswith(code)
     assert told["title"] not in ("", "Request refused")
     assert (told["detail"] == "m") is not isinstance(error, errors.StoreUnavailable)
@@ -78,12 +78,12 @@ def test_statuses_and_types_of_ones_own() -> None:
     statuses = {"request_in_progress": 425, "idempotency_key_reuse": 499}
     refusals = Refusals(statuses, "https://api.example/problems/")
     answer = refusals.answer(errors.InProgress("m", retry_after=3))
-    assert answer.status == "425 Too Early"
+    assert answer.status_text == "425 Too Early"
     assert answer.header("Retry-After") == "3"
     assert json.loads(answer.body)["type"] == "https://api.example/problems/request_in_progress"
     assert json.loads(answer.body)["status"] == 425
-    assert refusals.answer(errors.FingerprintMismatch("m")).status == "499 Refused"
-    assert refusals.answer(errors.KeyMissing("m")).code == 400
+    assert refusals.answer(errors.FingerprintMismatch("m")).status_text == "499 Refused"
+    assert refusals.answer(errors.KeyMissing("m")).status == 400
 
 
 @pytest.mark.parametrize("wrong", [{"no_such_code": 400}, {"outcome_unknown": 200}, {"outcome_unknown": "409"}])
@@ -102,7 +102,7 @@ def test_an_application_renders_in_its_own_style() -> None:
         return "text/plain", f"{problem.code}!".encode()
 
     answer = Refusals(render=render).answer(errors.StoreUnavailable("m", retry_after=5))
-    assert (answer.code, answer.body, answer.header("Content-Type")) == (
+    assert (answer.status, answer.body, answer.header("Content-Type")) == (
         503,
         b"store_unavailable!",
         "text/plain",

@@ -7,8 +7,18 @@ from typing import Any, cast
 
 import pytest
 
-from idemcore import SINGLE_TENANT, Engine, identify
-from idemcore.http import AnswerHead, Guard, HTTPAnswer, HTTPOptions, Request, Run, everything, successes
+from idemcore import SINGLE_TENANT, ConfigurationError, Engine, identify
+from idemcore.http import (
+    AnswerHead,
+    Guard,
+    HTTPAnswer,
+    HTTPOptions,
+    Request,
+    Run,
+    everything,
+    successes,
+    successes_and,
+)
 from idemcore.http.kept_answers import Keep
 from idemcore.record import Record, State
 
@@ -60,9 +70,9 @@ WRONG: dict[str, Callable[[HTTPAnswer], Any]] = {
     "a name that is none": lambda answer: answer._replace(headers=[("no name", "1")]),
     "no body": lambda answer: answer._replace(body=None),
     "a text as a body": lambda answer: answer._replace(body="text"),
-    "a status without a number": lambda answer: answer._replace(status="Created"),
-    "a status that is a number": lambda answer: answer._replace(status=201),
-    "a line break in the status": lambda answer: answer._replace(status="201 Made\r\nA: b"),
+    "a status without a number": lambda answer: answer._replace(status_text="Created"),
+    "a status that is a number": lambda answer: answer._replace(status_text=201),
+    "a line break in the status": lambda answer: answer._replace(status_text="201 Made\r\nA: b"),
 }
 
 
@@ -138,6 +148,65 @@ def test_an_answer_whose_status_is_none_is_not_run_again(status: str, keep: Keep
         case = Case(keep=keep)
         serve(case, AnswerHead(status, []))
         assert case.recorded == (State.TOMBSTONE, "not_encodable")
+
+
+@pytest.mark.parametrize("status", ["101 Switching", "200 OK", "201 CREATED", "303 See Other"])
+@pytest.mark.parametrize("on_abandoned", ["rerun", "block"])
+def test_a_success_that_is_not_kept_is_done(
+    status: str, on_abandoned: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """OUT-04: a rule about answers says nothing of the work, which a 2xx says is done: it never runs again."""
+    for serve in (Case.served, Case.served_as_stream):
+        case = Case(keep=lambda head: head.status == 402, on_abandoned=on_abandoned)
+        serve(case, AnswerHead(status, []))
+        assert case.recorded == (State.TOMBSTONE, "not_kept")
+    assert "the keep rule says no to a " + status[:3] in caplog.text
+
+
+NO_VERDICTS: dict[str, Callable[[AnswerHead], Any]] = {
+    "raises": lambda head: 1 / 0,
+    "a forgotten return": lambda head: None,
+    "a number": lambda head: 0,
+    "a text": lambda head: "no",
+}
+
+
+@pytest.mark.parametrize("keep", NO_VERDICTS.values(), ids=NO_VERDICTS)
+@pytest.mark.parametrize("status", ["201 CREATED", "402 PAYMENT REQUIRED", "500 OOPS"])
+def test_a_keep_rule_that_says_nothing_keeps(
+    keep: Callable[[AnswerHead], Any], status: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Nobody can say whether the answer is final, so what cannot run it twice is chosen, and it is told."""
+    case = Case(keep=keep)
+    case.served(AnswerHead(status, []))
+    assert case.recorded == (State.COMPLETED, "")
+    assert "the keep rule r" in caplog.text
+
+
+def test_an_async_keep_rule_keeps() -> None:
+    """A coroutine is no verdict; nobody awaits it."""
+
+    class Never:
+        def __await__(self) -> Any:
+            raise AssertionError
+
+    case = Case(keep=lambda head: Never())
+    case.served(AnswerHead("402 PAYMENT REQUIRED", []))
+    assert case.recorded == (State.COMPLETED, "")
+
+
+def test_successes_and_some_others() -> None:
+    """OUT-02: what a payment API means: the decline is final, a typing error may be corrected."""
+    keep = successes_and(402, 410)
+    kept = [status for status in range(100, 600) if keep(AnswerHead(f"{status} Whatever", []))]
+    assert kept == [*range(200, 400), 402, 410]
+
+
+@pytest.mark.parametrize("statuses", [(), (200,), (402, 600), ("402",), (402.0,), (True,), ([402],)])
+def test_successes_and_takes_statuses_of_refusals(statuses: Any) -> None:
+    """A rule that would keep nothing more, or could never match, fails at start-up."""
+    with pytest.raises(ConfigurationError, match="successes_and takes"):
+        successes_and(*statuses)
 
 
 def quoting(what: object) -> Any:

@@ -4,7 +4,7 @@
 seconds. `OperatorNeeded`: a person has to look. `ProgramError`: the code or its configuration is
 wrong. Each class carries a stable `code` and a `status_hint`, the HTTP status that an adapter would
 use, so the core can name a status without knowing HTTP. Messages say what to do next and never
-contain a key, a scope or a payload; where a key matters they show its short digest.
+contain a key, a scope or a payload; where a key matters they show a digest.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ class IdempotencyError(Exception):
     Attributes:
         code: stable machine-readable name of the case.
         status_hint: the HTTP status that fits.
-        key_digest: short digest of the identity that the error is about, or None.
+        key_digest: `Identity.digest` of what the error is about, or None.
     """
 
     code: ClassVar[str] = "idempotency_error"

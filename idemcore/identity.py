@@ -17,6 +17,7 @@ from idemcore.errors import ConfigurationError, KeyInvalid, KeyMissing, ScopeMis
 MAX_SCOPE_BYTES: Final = 128
 MAX_OPERATION_BYTES: Final = 255
 MAX_KEY_BYTES: Final = 255
+DIGEST_DIGITS: Final = 32
 
 
 class SingleTenant(Enum):
@@ -52,9 +53,11 @@ class Identity(NamedTuple):
 
     @property
     def digest(self) -> str:
-        """Twelve hex digits that stand for the identity in logs and errors."""
+        """32 hex digits that stand for the identity in logs and errors: 128 bits, so that no two that somebody
+        has chosen have the same.
+        """
         framed = "".join(f"{len(part)}:{part}" for part in self)
-        return hashlib.sha256(framed.encode("utf-8", "surrogatepass")).hexdigest()[:12]
+        return hashlib.sha256(framed.encode("utf-8", "surrogatepass")).hexdigest()[:DIGEST_DIGITS]
 
     def __repr__(self) -> str:
         # Keys and scopes are the caller's data: they stay out of logs and tracebacks.

@@ -89,7 +89,8 @@ class Reader:
             if typed.startswith(NEVER_RUN):
                 continue
             printed = self.type(typed)
-            assert printed.strip().endswith(expected.strip()), f"{typed}: {printed}"
+            said = ".*".join(map(re.escape, expected.strip().split("…")))  # which the page leaves out
+            assert re.search(rf"{said}\Z", printed.strip()), f"{typed}: {printed}"
             if typed.startswith("idemcore ls"):
                 assert "unknown" in printed
 

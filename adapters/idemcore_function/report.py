@@ -30,7 +30,7 @@ class Item(Generic[T, R]):
         value: what the function returned, of a done or replayed item.
         error: what was raised, of any other; and of a replayed one whose answer is not kept NotReplayable,
             beside no value.
-        digest: short digest of the item's identity, as events and errors show it.
+        digest: that of the item's identity, as events and errors show it.
         final: of a failed item, whether that is its kept answer, such as a decline that `keep` names: to run
             the batch again gives the same, and runs nothing.
     """

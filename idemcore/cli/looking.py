@@ -14,6 +14,7 @@ from typing import Final
 
 import click
 
+from idemcore.cli.naming import Asked, identity_options, meant
 from idemcore.cli.options import COUNT, answer, json_option, printable
 from idemcore.cli.records import (
     ABANDONED,
@@ -21,8 +22,6 @@ from idemcore.cli.records import (
     UNANSWERED,
     UNREADABLE,
     facts,
-    identity_options,
-    meant,
     state_of,
     walk,
 )
@@ -75,9 +74,13 @@ def ls(
 @identity_options
 @click.option("--body", "with_body", is_flag=True, help="Show the kept answer too; it may hold secrets.")
 @json_option
-def show(idem: Engine, scope: str | None, operation: str, key: str, with_body: bool, as_json: bool) -> None:
-    """Show the record under KEY."""
-    identity, record, given = meant(idem, scope, operation, key)
+def show(idem: Engine, asked: Asked, with_body: bool, as_json: bool) -> None:
+    """Show the record under KEY, or the one that a #DIGEST of a log or of `ls` names.
+
+    The beginning of a digest is enough, 12 digits or more, where one record fits. For it all records are
+    looked at, of --scope and --operation alone where these are given.
+    """
+    identity, record, given = meant(idem, asked)
     kept = record.answer if isinstance(record, Record) else None
     told = facts(identity, record) if kept is None else facts(identity, record, kept.kind, len(kept.body))
     if given is not None:

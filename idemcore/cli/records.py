@@ -1,19 +1,13 @@
-"""Records as an operator sees them: which there are, in what state, and the one that is meant.
-
-A record is named by its key, scope and operation, or by the digest that logs and errors show.
-"""
+"""Records as an operator sees them: which there are, in what state, and what is told of each."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from typing import Final, NamedTuple
+from typing import Final
 
-import click
-
-from idemcore.cli.options import F, Wrong
-from idemcore.engine import Engine
-from idemcore.identity import SINGLE_TENANT, Identity, identify
+from idemcore.cli.options import printable
+from idemcore.identity import Identity
 from idemcore.record import Found, Record, State, UnreadableRecord
 from idemcore.stores.base import Store
 
@@ -30,56 +24,6 @@ _STORED: Final = {ABANDONED: State.CLAIMED, UNANSWERED: State.COMMITTED, UNREADA
 
 _PAGE = 1_000
 """Records that are fetched at a time."""
-
-
-class Meant(NamedTuple):
-    """The record that an operator asked for.
-
-    Attributes:
-        identity: of it.
-        record: as it stands.
-        key: the raw one, where the operator gave it.
-    """
-
-    identity: Identity
-    record: Record | UnreadableRecord
-    key: str | None
-
-
-def identity_options(command: F) -> F:
-    """KEY or a #DIGEST, ``--operation`` and ``--scope``."""
-    command = click.argument("key", metavar="KEY|#DIGEST")(command)
-    command = click.option("--operation", default="http", show_default=True, help="Which kind of call.")(
-        command
-    )
-    described = "Who asked, as given or as `ls` shows it; left out for SINGLE_TENANT."
-    return click.option("--scope", help=described)(command)
-
-
-def meant(idem: Engine, scope: str | None, operation: str, key: str) -> Meant:
-    """The record that these name.
-
-    Raises:
-        Wrong: there is none.
-    """
-    if scope is not None and scope.startswith("~"):  # as `ls` shows what is no plain text
-        identity = Identity(scope, operation, key)
-    else:
-        identity = identify(SINGLE_TENANT if scope is None else scope, operation, key)
-    record = idem.get(identity)
-    if record is not None:
-        return Meant(identity, record, key)
-    if key.startswith("#"):
-        named = (found.identity for found in walk(idem.store) if found.identity.digest == key[1:])
-        found = next(named, None)
-        record = None if found is None else idem.get(found)
-        if found is not None and record is not None:
-            return Meant(found, record, None)
-    where = "SINGLE_TENANT" if scope is None else f"scope {scope}"
-    raise Wrong(
-        f"There is no such record under {where} and operation {operation}. `ls` shows scopes, operations and "
-        "digests; a #DIGEST is found whatever its scope."
-    )
 
 
 def walk(
@@ -111,6 +55,11 @@ def state_of(record: Record | UnreadableRecord) -> str:
         return UNREADABLE
     ended = None if record.lease_stands else _LEASE_OVER.get(record.state)
     return ended or record.state.value
+
+
+def name_of(identity: Identity) -> str:
+    """How a record is named in a sentence: without its key, and to be pasted into another command."""
+    return printable(f"#{identity.digest} of {identity.operation}, scope {identity.scope}")
 
 
 def facts(

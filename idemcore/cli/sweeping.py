@@ -11,7 +11,8 @@ from types import FrameType
 
 import click
 
-from idemcore.cli.options import COUNT, json_option, printable
+from idemcore.cli.options import COUNT, json_option
+from idemcore.cli.records import name_of
 from idemcore.engine import Engine
 from idemcore.identity import Identity
 
@@ -35,16 +36,16 @@ def sweep(idem: Engine, batch: int | None, as_json: bool) -> None:
             if stopped():
                 break
         was_stopped = stopped()
-    names = [
-        {"digest": identity.digest, "scope": identity.scope, "operation": identity.operation}
-        for identity in lost
-    ]
-    document = {"finished": finished, "abandoned": len(lost), "stopped": was_stopped, "lost": names}
     if as_json:
+        names = [
+            {"digest": identity.digest, "scope": identity.scope, "operation": identity.operation}
+            for identity in lost
+        ]
+        document = {"finished": finished, "abandoned": len(lost), "stopped": was_stopped, "lost": names}
         click.echo(json.dumps(document))
         return
-    for name in names:
-        click.echo(printable(f"abandoned: #{name['digest']} of {name['operation']}, scope {name['scope']}"))
+    for identity in lost:
+        click.echo(f"abandoned: {name_of(identity)}")
     early = ", stopped early" if was_stopped else ""
     click.echo(f"removed {finished} finished and {len(lost)} abandoned{early}")
 

@@ -7,16 +7,19 @@ record that was looked at: one that has moved on meanwhile is left alone, and ex
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from datetime import timedelta
 from http import HTTPStatus
 from typing import Final, Literal
 
 import click
 
+from idemcore.cli.naming import Asked, Meant, identity_options, meant
 from idemcore.cli.options import MayHelpLater, Wrong, answer, json_option
-from idemcore.cli.records import ABANDONED, UNANSWERED, Meant, identity_options, meant, state_of
+from idemcore.cli.records import ABANDONED, UNANSWERED, name_of, state_of
 from idemcore.engine import Engine
 from idemcore.http.answer import kept_answer
+from idemcore.identity import Identity
 from idemcore.record import Answer, Record, State
 
 _MEANING: Final = {
@@ -69,9 +72,7 @@ _yes_option = click.option("--yes", is_flag=True, help="Do not ask.")
 @json_option
 def resolve(
     idem: Engine,
-    scope: str | None,
-    operation: str,
-    key: str,
+    asked: Asked,
     verdict: str,
     file: str | None,
     unchecked: bool,
@@ -102,7 +103,7 @@ def resolve(
         raise click.UsageError(
             "the answer is read from standard input, so nothing can be asked there: add --yes, or give a file"
         )
-    named = meant(idem, scope, operation, key)
+    named = meant(idem, asked)
     if file is not None and not unchecked and not _is_http(named):
         raise click.UsageError(
             "what this function returns is not known here: settle it in Python, resolve(function, 'returned', "
@@ -110,19 +111,21 @@ def resolve(
         )
     given = None if file is None else _answer(named, _content(file), status, header)
     kept = None if keep_for is None else timedelta(days=keep_for)
-    _settle(idem, named, given or ("done" if verdict == "done" else "not_done"), yes, kept)
+    record = _settle(idem, named, given or ("done" if verdict == "done" else "not_done"), yes, kept)
     said = {"resolved": verdict, "answer_bytes": None if given is None else len(given.body)}
-    answer(as_json, said, f"resolved as {verdict}" + (", with this answer" if given else ""))
+    text = f"resolved as {verdict}" + (", with this answer" if given else "")
+    _report(as_json, said, text, named.identity, record)
 
 
 @click.command()
 @identity_options
 @_yes_option
 @json_option
-def release(idem: Engine, scope: str | None, operation: str, key: str, yes: bool, as_json: bool) -> None:
+def release(idem: Engine, asked: Asked, yes: bool, as_json: bool) -> None:
     """Let the same request run again under KEY: the work was not done. As `resolve --as not-done`."""
-    _settle(idem, meant(idem, scope, operation, key), "not_done", yes)
-    answer(as_json, {"released": True}, "released")
+    named = meant(idem, asked)
+    record = _settle(idem, named, "not_done", yes)
+    _report(as_json, {"released": True}, "released", named.identity, record)
 
 
 @click.command()
@@ -130,16 +133,14 @@ def release(idem: Engine, scope: str | None, operation: str, key: str, yes: bool
 @click.option("--undone", is_flag=True, help="You have taken back what its transaction committed.")
 @_yes_option
 @json_option
-def forget(
-    idem: Engine, scope: str | None, operation: str, key: str, undone: bool, yes: bool, as_json: bool
-) -> None:
+def forget(idem: Engine, asked: Asked, undone: bool, yes: bool, as_json: bool) -> None:
     """Free KEY, whatever its record says: the next request under it runs, be it the same or another one.
 
     For work that was undone, or a record that was made by mistake. Not while somebody works on it. An
     unanswered record goes only with --undone: its transaction is committed, and a retry would write the same
     rows a second time.
     """
-    named = meant(idem, scope, operation, key)
+    named = meant(idem, asked)
     record = _readable(named)
     if record.lease_stands:
         raise Wrong("Somebody works on it: its lease stands. Wait until it has ended.")
@@ -149,10 +150,10 @@ def forget(
             f"{_COMMITTED} `resolve --as done` ends it without another run. Only where you have taken its rows "
             "back yourself, say --undone."
         )
-    _ask(record, "forget-committed" if committed else "forget", yes)
+    _ask(named.identity, record, "forget-committed" if committed else "forget", yes)
     if not idem.forget(named.identity, record.token):
         raise _moved_on()
-    answer(as_json, {"forgotten": True}, "forgotten")
+    _report(as_json, {"forgotten": True}, "forgotten", named.identity, record)
 
 
 def _settle(
@@ -161,7 +162,8 @@ def _settle(
     verdict: Answer | Literal["done", "not_done"],
     yes: bool,
     kept: timedelta | None = None,
-) -> None:
+) -> Record:
+    """Gives the verdict on what `named` is, and returns it as it was before."""
     record = _readable(named)
     if verdict == "not_done" and record.state is State.COMMITTED:
         raise Wrong(f"{_COMMITTED} `resolve --as done` ends it, once its lease is over.")
@@ -170,9 +172,10 @@ def _settle(
             f"This record is {state_of(record)}. Only an unknown outcome, or a run whose lease is over, is "
             "resolved."
         )
-    _ask(record, "answer" if isinstance(verdict, Answer) else verdict.replace("_", "-"), yes)
+    _ask(named.identity, record, "answer" if isinstance(verdict, Answer) else verdict.replace("_", "-"), yes)
     if not idem.resolve(named.identity, record.token, verdict, retention=kept):
         raise _moved_on()
+    return record
 
 
 def _readable(named: Meant) -> Record:
@@ -181,11 +184,23 @@ def _readable(named: Meant) -> Record:
     raise Wrong(f"The record cannot be read ({named.record.reason}), and is left alone.")
 
 
-def _ask(record: Record, decision: str, yes: bool) -> None:
+def _ask(identity: Identity, record: Record, decision: str, yes: bool) -> None:
     if yes:
         return
-    click.echo(f"This record is {state_of(record)}, in attempt {record.attempt}.", err=True)
+    click.echo(
+        f"This record is {state_of(record)}, in attempt {record.attempt}, claimed {record.age:.0f} s ago: "
+        f"{name_of(identity)}",
+        err=True,
+    )
     click.confirm(f"You say that {_MEANING[decision]}. Sure?", abort=True, err=True)
+
+
+def _report(as_json: bool, said: Mapping[str, object], text: str, identity: Identity, before: Record) -> None:
+    """What was done, and to which record, for the log of whoever decided it."""
+    was, age = state_of(before), before.age
+    named = {"digest": identity.digest, "scope": identity.scope, "operation": identity.operation}
+    words = f"{text}: {name_of(identity)}; it was {was}, claimed {age:.0f} s ago"
+    answer(as_json, {**said, **named, "was": was, "age": round(age, 3)}, words)
 
 
 def _moved_on() -> MayHelpLater:

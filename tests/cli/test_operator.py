@@ -128,7 +128,7 @@ def test_release_lets_the_same_request_run_again(shell: Shell) -> None:
     fill(shell)
     asked = shell.run("release", "died", *NAMED, typed="n\n")
     assert (asked.exit_code, "the same request may run again" in asked.output) == (1, True)
-    assert told(shell, "release", "died", *NAMED, "--yes") == {"released": True}
+    assert told(shell, "release", "died", *NAMED, "--yes")["released"] is True
     with pytest.raises(FingerprintMismatch):
         shell.begin("died", policy=BLOCK, fingerprint=TWENTY)
     assert shell.attempt("died", policy=BLOCK).number == 2
@@ -142,10 +142,10 @@ def test_forget_frees_a_key_for_any_request(shell: Shell) -> None:
     asked = shell.run("forget", "done", *NAMED, typed="n\n")
     assert (asked.exit_code, "whatever it asks for" in " ".join(asked.output.split())) == (1, True)
     assert isinstance(shell.begin("done"), Replay)
-    assert told(shell, "forget", "done", *NAMED, "--yes") == {"forgotten": True}
+    assert told(shell, "forget", "done", *NAMED, "--yes")["forgotten"] is True
     settled = shell.commit("settled")
     settled.complete(b"receipt")  # a joined order that has its answer waits for nobody, and goes as any other
-    assert told(shell, "forget", "settled", *NAMED, "--yes") == {"forgotten": True}
+    assert told(shell, "forget", "settled", *NAMED, "--yes")["forgotten"] is True
     working = shell.attempt("done", fingerprint=TWENTY)
     busy = shell.run("forget", "done", *NAMED, "--yes")
     assert (busy.exit_code, "lease stands" in busy.stderr) == (2, True)
@@ -219,7 +219,7 @@ def test_forgetting_committed_work_takes_more_than_a_yes(shell: Shell) -> None:
         shell.begin("ordered")
     asked = shell.run("forget", "ordered", *NAMED, "--undone", typed="n\n")
     assert (asked.exit_code, "are taken back" in " ".join(asked.output.split())) == (1, True)
-    assert told(shell, "forget", "ordered", *NAMED, "--undone", "--yes") == {"forgotten": True}
+    assert told(shell, "forget", "ordered", *NAMED, "--undone", "--yes")["forgotten"] is True
     assert shell.attempt("ordered", fingerprint=TWENTY).number == 1
 
 
@@ -255,7 +255,7 @@ def test_retries_of_a_function_are_given_the_operators_answer(shell: Shell, tmp_
     asked.append("--unchecked")
     question = shell.run(*asked, typed="n\n")
     assert "retries are given this answer" in question.output
-    assert told(shell, *asked, "--yes") == {"resolved": "done", "answer_bytes": 15}
+    assert told(shell, *asked, "--yes")["answer_bytes"] == 15
     result = shell.idem.run(
         lambda: {"charged": 99},
         scope="tenant-7",
@@ -320,7 +320,7 @@ def test_retries_of_a_request_are_given_the_operators_answer(shell: Shell, tmp_p
     assert (torn.exit_code, "no JSON" in torn.output) == (2, True)
     file.write_text('{"order": 7}')
     full = [*asked, "--status", "201", "--header", "Location: /orders/7", "--yes", "--json"]
-    assert json.loads(cli.invoke(args=full).stdout) == {"resolved": "done", "answer_bytes": 12}
+    assert json.loads(cli.invoke(args=full).stdout)["answer_bytes"] == 12
     again = app.test_client().post("/orders", **send)
     assert (again.status, again.get_json()) == ("201 Created", {"order": 7})
     assert again.headers["Location"] == "/orders/7"

@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 
 from idemcore import Engine
-from idemcore.identity import SINGLE_TENANT, identify
+from idemcore.identity import SINGLE_TENANT, Identity, identify
 from idemcore.record import Record, State
 from tests.conditions import until
 
@@ -59,8 +59,8 @@ class Desk:
             "CELERY_TEST_KILLS": self.kills,
         }
 
-    def send(self) -> None:
-        program = "from tests.function.celery_worker import pay_refund; pay_refund.delay('r-1', 500)"
+    def send(self, task: str = "pay_refund", *arguments: str | int) -> None:
+        program = f"from tests.function.celery_worker import {task}; {task}.delay(*{arguments or ('r-1', 500)})"
         subprocess.run([sys.executable, "-c", program], cwd=ROOT, env=self.environment, check=True, timeout=60)
 
     @contextmanager
@@ -82,13 +82,16 @@ class Desk:
                 worker.wait(timeout=30)
             log.close()
 
+    def queued(self) -> list[Path]:
+        return list((self.folder / "queue").iterdir())
+
     def asked(self) -> list[str]:
         return self.ledger.read_text().split() if self.ledger.exists() else []
 
-    def wait_for(self, state: State) -> Record:
+    def wait_for(self, state: State, identity: Identity = IDENTITY) -> Record:
         with Engine(self.database, observers=[]) as idem:
-            if until(lambda: getattr(idem.get(IDENTITY), "state", None) is state, patience=PATIENCE):
-                record = idem.get(IDENTITY)
+            if until(lambda: getattr(idem.get(identity), "state", None) is state, patience=PATIENCE):
+                record = idem.get(identity)
                 assert isinstance(record, Record)
                 return record
         raise AssertionError((self.folder / "worker.log").read_text())
@@ -161,3 +164,42 @@ def test_a_worker_that_ends_in_good_order_records_what_waits(filesystem: Desk) -
         filesystem.wait_for(State.CLAIMED)
     filesystem.wait_for(State.COMPLETED)
     assert len(filesystem.asked()) == 1
+
+
+def test_under_block_a_verdict_of_not_done_sends_nothing(filesystem: Desk) -> None:
+    """LEA-01: the killed run's redelivery fails as OutcomeUnknown, and its message is gone with that. What is
+    to be sent again is what the task wrote down.
+    """
+    payout = identify(SINGLE_TENANT, "payouts.send", "p-1")
+    undecided = filesystem.folder / "undecided"
+    with Engine(filesystem.database) as idem:
+        idem.create_schema()
+        filesystem.send("pay_out", "p-1", 500)
+        with filesystem.worker():
+            assert until(lambda: undecided.exists() and undecided.read_text().endswith("\n"), patience=PATIENCE)
+        assert json.loads(undecided.read_text()) == ["p-1", 500, "OutcomeUnknown"]
+        assert filesystem.queued() == []
+        killed = idem.get(payout)
+        assert isinstance(killed, Record)
+        assert idem.resolve(payout, killed.token, "not_done")
+        assert filesystem.wait_for(State.RELEASED, payout).attempt == 1
+        with filesystem.worker():
+            filesystem.send("pay_out", "p-1", 500)
+            assert filesystem.wait_for(State.COMPLETED, payout).attempt == 2
+    assert filesystem.asked() == ["p-1", "p-1"]
+
+
+def test_under_block_what_tells_celery_to_try_again_leaves_it_unknown(filesystem: Desk) -> None:
+    """Celery's Retry, Ignore and Reject are exceptions like any other, and the try that Retry asked for is
+    refused: but where the task said first that nothing was done.
+    """
+    states = dict.fromkeys(("retried", "ignored", "rejected"), State.UNKNOWN) | {"released": State.COMPLETED}
+    with Engine(filesystem.database) as idem:
+        idem.create_schema()
+    with filesystem.worker():
+        for how in states:
+            filesystem.send("postpone", how)
+        for how, state in states.items():
+            filesystem.wait_for(state, identify(SINGLE_TENANT, "payouts.postpone", how))
+        log = filesystem.folder / "worker.log"
+        assert until(lambda: "OutcomeUnknown" in log.read_text(), patience=PATIENCE)

@@ -23,7 +23,7 @@ from idemcore import (
     current_attempt,
     fingerprint,
 )
-from idemcore.record import State
+from idemcore.record import Record, State
 from idemcore_function import ALL_ARGUMENTS, forget, idempotent, key_of, outcome, resolve
 from idemcore_function.decorator import operation_of
 from tests.core.engine_fixtures import Bench
@@ -320,7 +320,7 @@ def test_a_task_is_asked_as_the_function_that_it_calls(idem: Engine, options: di
         with pytest.raises(TimeoutError):
             task(1)
         record = idem.get(key_of(task)(1))
-        assert record is not None
+        assert isinstance(record, Record)
         assert record.state is State.UNKNOWN
         assert resolve(task, "returned", "found")(1)
         assert outcome(task)(1)[:2] == ("found", True)

@@ -306,7 +306,8 @@ class Engine(OperatorDesk):
 
         Raises:
             IdempotencyError: as `begin`; and what `fn` raises, unchanged.
-            ConfigurationError: `fn` returned a coroutine, a generator or a future, whose work is not done.
+            ConfigurationError: `fn` returned a coroutine, a future or an iterator: the outcome is unknown, for
+                what it did is done and more may be to come.
         """
         policy = policy if policy is not None else self.policy
         begun = self.begin(scope=scope, operation=operation, key=key, fingerprint=fingerprint, policy=policy)

@@ -12,7 +12,7 @@ from idemcore.errors import ConfigurationError, IdempotencyError, RecordUnreadab
 from idemcore.policy import Policy
 from idemcore.raised import decode_exception
 from idemcore.record import Outcome
-from idemcore.unfinished import Unfinished, unfinished
+from idemcore.unfinished import is_awaited, is_iterator
 
 T = TypeVar("T")
 
@@ -41,18 +41,20 @@ def run_once(
     """Calls `function` under the attempt, and records what it came to; what it raises is raised.
 
     Raises:
-        ConfigurationError: it returned before its work was done. The claim is settled as after an exception;
-            where that work may be under way, as after one that leaves the outcome unknown.
+        ConfigurationError: it returned what is awaited, or an iterator that the codec does not take. Whatever
+            it did before that is done, so the outcome is left unknown and nothing runs again by itself.
     """
     with attempt:
         value = function(*args, **named)
         if attempt.settled:
             return Result(value, replayed=False)
-        if (open_work := unfinished(value)) is not None:
-            _refuse(attempt, value, open_work)
+        if is_awaited(value):
+            _refuse(attempt, value)
         try:
             body = codec.encode(value)
         except BaseException as error:  # the work is done, so whatever stops this must not free the key
+            if isinstance(error, Exception) and is_iterator(value):
+                _refuse(attempt, value)
             winner = attempt.tombstone("not_encodable")
             if not isinstance(error, Exception):
                 raise
@@ -63,18 +65,15 @@ def run_once(
     return tuple.__new__(Result, (value, False, None))  # as below
 
 
-def _refuse(attempt: Attempt, value: object, open_work: Unfinished) -> NoReturn:
-    if open_work is Unfinished.UNDER_WAY:
-        attempt.unknown("returned_unfinished")
-    else:
-        attempt.fail(reason="returned_unfinished")
+def _refuse(attempt: Attempt, value: object) -> NoReturn:
+    attempt.unknown("returned_unfinished")
     raise ConfigurationError(
-        f"The function returned a {type(value).__name__}, so its work is not done yet: {open_work.value}. "
-        "Return the result itself: await in an async function around it and protect that with `with "
-        "idem.begin(…)`, run the coroutine by asyncio.run(…), wait for the future, or make a list of what is "
-        "iterated.",
+        f"The function returned a {type(value).__name__}: part of its work may be still to come or under way "
+        "elsewhere, and part is done, so this call waits for an operator. Return the result itself: await in "
+        "an async function around it and protect that with `with idem.begin(…)`, run the coroutine by "
+        "asyncio.run(…), wait for the future, or make a list of what is iterated.",
         key_digest=attempt.identity.digest,
-    )
+    ) from None
 
 
 def replayed(outcome: Outcome, codec: Codec[T], policy: Policy) -> Result[T]:

@@ -72,11 +72,16 @@ class Engine(OperatorDesk):
         if store is not None:
             self.bind(store)
 
-    def bind(self, store: Store | str) -> None:
+    def bind(self, store: Store | str, *, table: str | None = None, schema: str | None = None) -> None:
         """Gives the engine its store, once; an application factory calls this when it knows its settings.
 
+        Args:
+            store: a store, or a URL.
+            table: in the database that a URL names, where it has another name than ``idempotency_records``.
+            schema: that holds the table, likewise.
+
         Raises:
-            ConfigurationError: it has one already, or the URL names no store we know.
+            ConfigurationError: it has one already, or the URL names no store we know, or none with tables.
         """
         if self._bound is not None:
             raise ConfigurationError("This engine has its store already; make another Engine for another.")
@@ -85,8 +90,10 @@ class Engine(OperatorDesk):
                 f"An engine takes a store or a URL, not {type(store).__name__}. A SQLAlchemy engine of yours "
                 "goes in as SQLAlchemyStore(engine), from idemcore.stores.sql."
             )
+        if not isinstance(store, str) and (table is not None or schema is not None):
+            raise ConfigurationError("table and schema go with a URL; a store has its table already.")
+        opened = open_store(store, table, schema) if isinstance(store, str) else store
         self._owned = isinstance(store, str)
-        opened = open_store(store) if isinstance(store, str) else store
         self._bound = Keeper(opened, self.emit, self._monotonic)
         if isinstance(opened, EvictingStore):
             opened.add_listener(lambda identity: self.emit(events.Evicted, identity))

@@ -6,6 +6,7 @@ Python, ``"0"`` and ``"false"`` too, so texts are read by their meaning, and oth
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from datetime import timedelta
@@ -14,16 +15,20 @@ from typing import Final, cast
 
 from flask import Flask
 
-from idemcore import ConfigurationError
+from idemcore import ConfigurationError, Engine
 from idemcore.http import HTTPOptions, HTTPPolicy
 
+_PREFIX: Final = "IDEMCORE_"
 STORE: Final = "IDEMCORE_STORE"
 PROTECT: Final = "IDEMCORE_PROTECT"
 _ENABLED: Final = "IDEMCORE_ENABLED"
 SWEEP_EVERY: Final = "IDEMCORE_SWEEP_EVERY"
-_OTHERS: Final = (STORE, PROTECT, _ENABLED, SWEEP_EVERY)
-_OF_THE_ENVIRONMENT: Final = ("IDEMCORE_FAST", "IDEMCORE_SCHEMA", "IDEMCORE_TABLE")
-"""Not read from settings, but among them where an app takes its whole environment over."""
+_TABLE: Final = "IDEMCORE_TABLE"
+_SCHEMA: Final = "IDEMCORE_SCHEMA"
+_FAST: Final = "IDEMCORE_FAST"
+_OTHERS: Final = (STORE, _TABLE, _SCHEMA, PROTECT, _ENABLED, SWEEP_EVERY)
+_CLOSE: Final = 0.75
+"""How alike a name has to be to be taken for a slip: 'durable' is none of 'table'."""
 _DURATIONS: Final = ("wait", "retention", "lease", "max_hold")
 _SWITCHES: Final = ("fail_open", "keep_body")
 _MEANINGS: Final[dict[object, bool]] = {"1": True, "true": True, "0": False, "false": False}
@@ -31,22 +36,68 @@ _MEANINGS: Final[dict[object, bool]] = {"1": True, "true": True, "0": False, "fa
 
 def setting_of(option: str) -> str:
     """The name under which an app's configuration holds an option."""
-    return "IDEMCORE_" + option.upper()
+    return _PREFIX + option.upper()
 
 
 def check_names(app: Flask, options: Collection[str]) -> None:
     """Refuses a setting that nobody would read: a slip in its name would leave payments on the default.
 
     Raises:
-        ConfigurationError: a name that begins with ``IDEMCORE_`` is none of ours.
+        ConfigurationError: a name that begins with ``IDEMCORE_`` is none of ours, or not of an app's settings.
     """
-    known = [*map(setting_of, options), *_OTHERS, *_OF_THE_ENVIRONMENT]
+    known = {name.removeprefix(_PREFIX): name for name in (*map(setting_of, options), *_OTHERS)}
     for name in app.config:
-        if name.startswith("IDEMCORE_") and name not in known:
-            near = get_close_matches(name, known, n=1)
-            raise ConfigurationError(
-                f"There is no setting {name!r}" + (f"; did you mean {near[0]!r}?" if near else ".")
-            )
+        if not name.startswith(_PREFIX) or name in known.values() or _is_the_environments(app, name):
+            continue
+        if name == _FAST:
+            raise ConfigurationError(f"{_FAST} is read from the environment of the process, not from settings.")
+        near = get_close_matches(name.removeprefix(_PREFIX), known, n=1, cutoff=_CLOSE)
+        raise ConfigurationError(
+            f"There is no setting {name!r}" + (f"; did you mean {known[near[0]]!r}?" if near else ".")
+        )
+
+
+def engine_of(app: Flask) -> Engine:
+    """The engine that the settings name, by a store's URL, and its table where that has a name of its own.
+
+    Raises:
+        ConfigurationError: no store is named, or the names are none.
+    """
+    url = app.config.get(STORE)
+    if not url:
+        raise ConfigurationError(f"Give init_app an engine, or set {STORE} to a store's URL.")
+    engine, names = Engine(), _table_settings(app)
+    for name in names:
+        if not isinstance(app.config[name], str):
+            raise ConfigurationError(f"{name} is a text, not {type(app.config[name]).__name__}.")
+    with naming(STORE, *names):
+        engine.bind(url, table=app.config.get(_TABLE) or None, schema=app.config.get(_SCHEMA) or None)
+    return engine
+
+
+def check_table(app: Flask) -> None:
+    """Refuses a table's name beside an engine of the app's own, which has its table already.
+
+    Where it is the environment's that an app has taken over whole, it is for the command line.
+
+    Raises:
+        ConfigurationError: the name would not be read.
+    """
+    unread = [name for name in _table_settings(app) if not _is_the_environments(app, name)]
+    if unread:
+        raise ConfigurationError(
+            f"{' and '.join(unread)} would not be read, for the engine is given in code: there it is "
+            "engine.bind(url, table=…, schema=…), or a SQLAlchemyStore's own table."
+        )
+
+
+def _table_settings(app: Flask) -> list[str]:
+    return [name for name in (_TABLE, _SCHEMA) if app.config.get(name)]
+
+
+def _is_the_environments(app: Flask, name: str) -> bool:
+    """Whether a setting stands there because the app has taken its whole environment over."""
+    return name in (_TABLE, _SCHEMA, _FAST) and os.environ.get(name) == app.config[name]
 
 
 @contextmanager

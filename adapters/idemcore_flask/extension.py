@@ -25,9 +25,10 @@ from idemcore_flask import hooks
 from idemcore_flask.commands import commands
 from idemcore_flask.configured import (
     PROTECT,
-    STORE,
     SWEEP_EVERY,
     check_names,
+    check_table,
+    engine_of,
     is_enabled,
     naming,
     option_of,
@@ -96,7 +97,7 @@ class Idempotency:
         Args:
             app: the app.
             engine: where claims and answers are kept; made from the setting ``IDEMCORE_STORE``, a URL,
-                where it is not given.
+                where it is not given, with ``IDEMCORE_TABLE`` and ``IDEMCORE_SCHEMA``.
             scope: callable that returns who is asking, called in the request, after all
                 ``before_request`` functions; or SINGLE_TENANT, where all callers may share keys. None or
                 an empty scope is refused (400).
@@ -116,12 +117,10 @@ class Idempotency:
             raise ConfigurationError("This app is set up already; init_app is called once for each app.")
         engine = engine if engine is not None else self._engine
         if engine is None:
-            url = app.config.get(STORE)
-            if not url:
-                raise ConfigurationError(f"Give init_app an engine, or set {STORE} to a store's URL.")
-            with naming(STORE):
-                engine = Engine(url)
-        _check_engine(engine)
+            engine = engine_of(app)
+        else:
+            _check_engine(engine)
+            check_table(app)
         _check_protect(protect)
         protect = protect if protect is not None else self._protect
         if protect is None:
@@ -158,8 +157,9 @@ class Idempotency:
         Flask says when an application factory is done. The engine's own `check` is a part of it.
 
         Raises:
-            ConfigurationError: a decorator stands above its route, a protected route has no guarded method,
-                a route's options do not go with the app's, or the store is not set up: its table is missing.
+            ConfigurationError: a decorator stands above its route, a protected view answers a method that is
+                not guarded, a route's options do not go with the app's, or the store is not set up: its table
+                is missing.
             StoreUnavailable: the store does not answer.
         """
         settings = settings_of(app)

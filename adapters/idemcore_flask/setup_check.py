@@ -1,7 +1,7 @@
 """Looks an app's routes over for protection that cannot work.
 
-Both mistakes would otherwise be silent: a decorator above ``@app.post`` decorates what is registered
-already, and a route without a guarded method is never guarded.
+These mistakes would otherwise be silent: a decorator above ``@app.post`` decorates what is registered
+already, and a method of a decorated view that is none of the guarded ones runs on each retry.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from flask import Flask
 
 from idemcore import ConfigurationError
 from idemcore.http import SAFE_METHODS
-from idemcore_flask.protection import Settings, own_mark
+from idemcore_flask.protection import Protection, Settings, method_mark, own_mark
 
 
 def faults_of(app: Flask, settings: Settings) -> Mapping[str, str]:
     """What is wrong with the protection of the routes that an app has now, by endpoint.
 
-    A view may be registered without the decorator that stands above its route, its routes may have no guarded
-    method, or its options may not go with the app's.
+    A view may be registered without the decorator that stands above its route, it may answer a method that is
+    not guarded, or its options may not go with the app's.
     """
     reached = {id(function) for view in app.view_functions.values() for function in _layers(view)}
     methods: dict[str, set[str]] = {}
@@ -29,7 +29,7 @@ def faults_of(app: Flask, settings: Settings) -> Mapping[str, str]:
     faults: dict[str, str] = {}
     for endpoint, view in app.view_functions.items():
         try:
-            fault = _bare(settings, view, reached) or _never_guarded(settings, view, methods.get(endpoint))
+            fault = _bare(settings, view, reached) or _unguarded(settings, view, methods.get(endpoint, set()))
         except ConfigurationError as error:  # of the app's options with the route's on top
             fault = f"has wrong options: {error}"
         if fault is not None:
@@ -49,24 +49,49 @@ def _bare(settings: Settings, view: Callable[..., Any], reached: set[int]) -> st
     )
 
 
-def _never_guarded(settings: Settings, view: Callable[..., Any], methods: set[str] | None) -> str | None:
-    protection = own_mark(view)
-    if (
-        protection is None
-        or methods is None
-        or protection.mode == "exempt"
-        or protection is settings.everywhere
-    ):
+def _unguarded(settings: Settings, view: Callable[..., Any], methods: set[str]) -> str | None:
+    """What is wrong with a decorator that guards too little, on the view or on a method of its class."""
+    left = set(methods)
+    for method in sorted(methods):
+        mark = method_mark(view, method)
+        if mark is not None:
+            left.discard(method)
+            fault = _fault_of(settings, mark, {method}, {method})
+            if fault is not None:
+                return fault
+    own = own_mark(view)
+    if own is None or own is settings.everywhere:
         return None
-    guarded = frozenset(settings.guard(protection).policy.methods)
-    if methods & guarded:
+    return _fault_of(settings, own, methods, left)
+
+
+def _fault_of(settings: Settings, mark: Protection, answered: set[str], left: set[str]) -> str | None:
+    """What is wrong with a decorator.
+
+    Args:
+        settings: of the app.
+        mark: the decorator's.
+        answered: the methods that it stands on.
+        left: those of them that have no decorator of their own.
+    """
+    if mark.mode == "exempt" or not answered:
         return None
-    answers = f"is protected and answers {', '.join(sorted(methods))} only; "
-    possible = sorted(methods - SAFE_METHODS)
-    if not possible:
-        return answers + "these are safe to repeat and never guarded. Remove its decorator."
-    return answers + (
-        f"guarded are {', '.join(sorted(guarded))}. Say methods={possible!r} in its decorator, or remove it."
+    guarded = frozenset(settings.guard(mark).policy.methods)
+    possible = sorted(answered - SAFE_METHODS)
+    if not answered & guarded:
+        answers = f"is protected and answers {', '.join(sorted(answered))} only; "
+        if not possible:
+            return answers + "these are safe to repeat and never guarded. Remove its decorator."
+        return answers + (
+            f"guarded are {', '.join(sorted(guarded))}. Say methods={possible!r} in its decorator, or "
+            "remove it."
+        )
+    bare = ", ".join(sorted(left - guarded - SAFE_METHODS))
+    if not bare or "methods" in mark.options:  # a decorator that names its methods means what it leaves out
+        return None
+    return (
+        f"is protected and answers {bare} too, which would run on each retry. Say methods={possible!r} in its "
+        f"decorator, or methods={sorted(answered & guarded)!r} if that is meant."
     )
 
 

@@ -20,14 +20,20 @@ _EXTRA_FOR: Final = {
 _REDIS: Final = ("redis", "rediss")
 
 
-def open_store(url: str) -> Store:
+def open_store(url: str, table: str | None = None, schema: str | None = None) -> Store:
     """The store that a URL names: ``memory://``, ``redis://…`` (``rediss://…`` with TLS), or a SQLAlchemy URL
     such as ``sqlite:///payments.db``.
 
     Nothing is connected yet.
 
+    Args:
+        url: see above.
+        table: of a database, where it has another name than ``idempotency_records``.
+        schema: of a database, that holds the table.
+
     Raises:
-        ConfigurationError: the URL names no store that is supported. The message shows its scheme only.
+        ConfigurationError: the URL names no store that is supported, or one that has no tables. The message
+            shows its scheme only.
         ImportError: a package is missing; the message ends with the line that installs it.
     """
     scheme, separator, rest = url.partition("://")
@@ -35,27 +41,34 @@ def open_store(url: str) -> Store:
         raise ConfigurationError(
             "A store is named by a URL, such as 'sqlite:///payments.db' or 'memory://'; this text has no '://'."
         )
+    database = scheme.partition("+")[0]
+    if (table is not None or schema is not None) and database not in _EXTRA_FOR:
+        raise ConfigurationError(f"A table and a schema are a database's; '{scheme}://' has none.")
     if scheme == "memory":
         if rest:
             raise ConfigurationError("'memory://' takes nothing after it; make a MemoryStore(…) for options.")
         return MemoryStore()
     if scheme in _REDIS:
         return _open_redis(url)
-    database = scheme.partition("+")[0]
     if database not in _EXTRA_FOR:
         supported = ", ".join(f"{name}://" for name in ("memory", *_EXTRA_FOR, *_REDIS))
         raise ConfigurationError(f"No store is known for '{scheme}://'. Supported: {supported}.")
-    return _open_sql(url, _EXTRA_FOR[database])
+    return _open_sql(url, _EXTRA_FOR[database], table, schema)
 
 
-def _open_sql(url: str, extra: str) -> Store:
+def _open_sql(url: str, extra: str, table: str | None, schema: str | None) -> Store:
     try:
         # Not by name: SQLAlchemy, and all that it loads, is wanted only where a database is named.
         sql = importlib.import_module("idemcore.stores.sql")
     except ImportError as error:
         raise ImportError(f"A store in a database needs SQLAlchemy: pip install 'idemcore[{extra}]'") from error
-    store: Store = sql.SQLAlchemyStore(url)
-    return store
+    if table is None and schema is None:
+        store: Store = sql.SQLAlchemyStore(url)
+        return store
+    metadata = importlib.import_module("sqlalchemy").MetaData()
+    named = sql.idempotency_table(metadata, name=table or sql.DEFAULT_NAME, schema=schema)
+    own: Store = sql.SQLAlchemyStore(url, table=named)
+    return own
 
 
 def _open_redis(url: str) -> Store:

@@ -42,7 +42,8 @@ def flask_route(shop: Shop, engine: Engine, *, required: bool = False, **options
     app = Flask("route")
     idempotency.init_app(app, engine=engine, scope=_flask_who)
     protect = idempotency.required if required else idempotency.optional
-    app.add_url_rule("/<path:path>", view_func=protect(**options)(_view(shop)), methods=METHODS)
+    named: dict[str, Any] = {"methods": ["POST", "PATCH"], **options}  # it answers others too, and says so
+    app.add_url_rule("/<path:path>", view_func=protect(**named)(_view(shop)), methods=METHODS)
     return app
 
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import functools
+import os
+import sqlite3
+from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from flask import Flask, abort, request
+from flask.views import MethodView
 
 from idemcore import SINGLE_TENANT, ConfigurationError, Engine, MemoryStore
 from idemcore.http import HTTPOptions
@@ -128,18 +132,71 @@ def test_settings_come_from_the_apps_configuration() -> None:
     [
         ("IDEMCORE_RETENTON", "did you mean 'IDEMCORE_RETENTION'"),
         ("IDEMCORE_ENABLE", "did you mean 'IDEMCORE_ENABLED'"),
-        ("IDEMCORE_URL", "no setting 'IDEMCORE_URL'"),
+        ("IDEMCORE_URL", r"no setting 'IDEMCORE_URL'\.$"),
+        ("IDEMCORE_DURABLE", r"no setting 'IDEMCORE_DURABLE'\.$"),
+        ("IDEMCORE_TABEL", "did you mean 'IDEMCORE_TABLE'"),
+        ("IDEMCORE_FAST", "IDEMCORE_FAST is read from the environment of the process"),
     ],
 )
 def test_a_setting_that_nobody_reads_is_refused(name: str, says: str) -> None:
     """DEG-01: a slip in a name would leave what guards payments on its default, unseen."""
     app = Flask("slip")
-    app.config.update({"IDEMCORE_STORE": "memory://", "IDEMCORE_FAST": "0", "OTHER_RETENTON": 1})
+    app.config.update({"IDEMCORE_STORE": "memory://", "OTHER_RETENTON": 1})
     Idempotency(app, scope=SINGLE_TENANT)
     wrong = Flask("slip")
     wrong.config.update({"IDEMCORE_STORE": "memory://", name: 1})
     with pytest.raises(ConfigurationError, match=says):
         Idempotency(wrong, scope=SINGLE_TENANT)
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ({"IDEMCORE_STORE": "redis://127.0.0.1", "IDEMCORE_TABLE": "kept"}, "STORE, IDEMCORE_TABLE: .* none"),
+        (
+            {"IDEMCORE_STORE": "memory://", "IDEMCORE_SCHEMA": "s"},
+            "STORE, IDEMCORE_SCHEMA: .* has none",
+        ),
+        ({"IDEMCORE_STORE": "sqlite:///kept.db", "IDEMCORE_TABLE": 3}, "IDEMCORE_TABLE is a text, not int"),
+    ],
+    ids=str,
+)
+def test_a_table_that_its_store_cannot_have_is_refused(settings: dict[str, Any], says: str) -> None:
+    """And told by the names of the settings."""
+    app = Flask("wrong")
+    app.config.update(settings)
+    with pytest.raises(ConfigurationError, match=says):
+        Idempotency(app, scope=SINGLE_TENANT)
+
+
+def test_a_table_of_another_name_may_be_a_setting(tmp_path: Path) -> None:
+    """The same two names as on the command line, so both look at the same records."""
+    url = f"sqlite:///{tmp_path}/kept.db"
+    app = Flask("configured")
+    app.config.update(IDEMCORE_STORE=url, IDEMCORE_TABLE="kept", IDEMCORE_SCHEMA="")
+    idempotency = Idempotency(app, scope=SINGLE_TENANT)
+    app.post("/")(idempotency.required(lambda: "ran"))
+    engine = app.extensions["idemcore"].engine
+    engine.create_schema()
+    app.test_client().post("/", headers={"Idempotency-Key": "k"})
+    with closing(sqlite3.connect(tmp_path / "kept.db")) as database:
+        assert database.execute("SELECT count(*) FROM kept").fetchone() == (1,)
+    engine.close()
+
+
+def test_a_table_beside_an_engine_of_ones_own_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would not be read; an app that takes its whole environment over has the command line's too."""
+    names = ("IDEMCORE_TABLE", "IDEMCORE_SCHEMA", "IDEMCORE_FAST")
+    for name in names[:2]:
+        app = Flask("wrong")
+        app.config[name] = "0"
+        with pytest.raises(ConfigurationError, match=f"{name} would not be read"):
+            Idempotency(app, engine=Engine("memory://"), scope=SINGLE_TENANT)
+    for name in names:
+        monkeypatch.setenv(name, "0")
+    app = Flask("whole environment")
+    app.config.from_mapping({name: os.environ[name] for name in names})
+    Idempotency(app, engine=Engine("memory://"), scope=SINGLE_TENANT)
 
 
 WRONG: dict[str, tuple[Any, str]] = {
@@ -496,6 +553,66 @@ def test_a_protected_view_without_a_guarded_method_is_refused() -> None:
     bench.app.testing = True
     with pytest.raises(ConfigurationError, match="PUT"):
         bench.app.test_client().put("/")
+
+
+@pytest.mark.parametrize("app_wide", [{}, {"methods": ["POST", "DELETE"]}])
+@pytest.mark.parametrize("mode", ["required", "optional"])
+def test_a_method_beside_the_guarded_ones_is_refused(mode: str, app_wide: Any) -> None:
+    """A PUT of a decorated view that is no guarded method would run on every retry, and nobody would know."""
+    bench = FlaskBench(**app_wide).start()
+    protect = getattr(bench.idempotency, mode)
+    bench.app.add_url_rule("/", "open", protect(counting(bench)), methods=["POST", "PUT", "GET"])
+    with pytest.raises(ConfigurationError, match=r"'open' is protected and answers PUT too.*\['POST', 'PUT'\]"):
+        bench.idempotency.check(bench.app)
+    bench.app.testing = True
+    with pytest.raises(ConfigurationError, match=r"methods=\['POST'\] if that is meant"):
+        bench.post(method="PUT")
+    assert bench.runs == 0
+
+
+@pytest.mark.parametrize(("methods", "replayed_"), [(["POST", "PUT"], True), (["POST"], False)])
+def test_a_route_that_names_its_methods_means_what_it_leaves_out(methods: list[str], replayed_: bool) -> None:
+    """Either way it is said beside the view."""
+    bench = FlaskBench().start()
+    view = bench.idempotency.required(methods=methods)(counting(bench))
+    bench.app.add_url_rule("/", "open", view, methods=["POST", "PUT"])
+    bench.idempotency.check(bench.app)
+    assert replayed(bench.twice(method="PUT")[1]) is replayed_
+    assert replayed(bench.twice(key="another")[1])
+
+
+def test_a_decorated_method_of_a_class_that_is_not_guarded_is_refused() -> None:
+    """A `put` under the decorator alone, and one that a decorator of its class seems to guard."""
+    bench = FlaskBench().start()
+
+    class Alone(MethodView):
+        def post(self) -> Any:
+            return {"run": bench.ran()}
+
+        @bench.idempotency.required
+        def put(self) -> Any:
+            return {"run": bench.ran()}
+
+    class Whole(MethodView):
+        decorators: ClassVar = [bench.idempotency.required]
+
+        def post(self) -> Any:
+            return {"run": bench.ran()}
+
+        def put(self) -> Any:
+            return {"run": bench.ran()}
+
+    class Said(Whole):
+        @bench.idempotency.exempt
+        def put(self) -> Any:
+            return {"run": bench.ran()}
+
+    bench.app.add_url_rule("/said", view_func=Said.as_view("said"))
+    bench.idempotency.check(bench.app)
+    bench.app.add_url_rule("/alone", view_func=Alone.as_view("alone"))
+    bench.app.add_url_rule("/whole", view_func=Whole.as_view("whole"))
+    with pytest.raises(ConfigurationError, match=r"'alone' .* PUT only.*'whole' .* PUT too"):
+        bench.idempotency.check(bench.app)
 
 
 @pytest.mark.parametrize(

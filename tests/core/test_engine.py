@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 import threading
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -416,6 +419,20 @@ def test_use_before_bind_and_a_second_bind_are_configuration_errors() -> None:
     assert isinstance(idem.begin(scope="t", operation="o", key="k", fingerprint=TEN_EUROS), Attempt)
     with pytest.raises(ConfigurationError):
         idem.bind(MemoryStore())
+
+
+def test_a_tables_name_goes_with_a_databases_url(tmp_path: Path) -> None:
+    """Where it could not be used it is refused, and the engine may still be bound."""
+    idem = Engine()
+    for store in (MemoryStore(), "memory://", "redis://127.0.0.1"):
+        for names in ({"table": "kept"}, {"schema": "own"}):
+            with pytest.raises(ConfigurationError, match="table"):
+                idem.bind(store, **names)
+    idem.bind(f"sqlite:///{tmp_path}/records.db", table="kept")
+    idem.create_schema()
+    with closing(sqlite3.connect(tmp_path / "records.db")) as database:
+        assert database.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall() == [("kept",)]
+    idem.close()
 
 
 def test_run_calls_once_and_gives_the_value_back() -> None:

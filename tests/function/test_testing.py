@@ -5,9 +5,12 @@ from __future__ import annotations
 import itertools
 import threading
 import uuid
+from pathlib import Path
+from typing import Any
 
 import pytest
 from flask import Flask
+from sqlalchemy import create_engine, text
 
 from idemcore import (
     SINGLE_TENANT,
@@ -242,3 +245,89 @@ def test_a_post_to_a_flask_view_is_proved_too() -> None:
         return app.test_client().post("/payments", headers={"Idempotency-Key": "k"}, json={"amount": 10})
 
     assert_idempotent(post, engine=idem, effects=lambda: len(charged))
+
+
+@pytest.mark.parametrize("testing", [False, True])
+def test_a_view_that_breaks_is_told_with_its_cause(testing: bool) -> None:
+    """A 5xx runs again by right, so it is no finding; what was raised is lost in the client's response."""
+    idem = Engine("memory://", observers=())
+    app = Flask("shop")
+    app.testing = testing
+    idempotency = Idempotency(app, engine=idem, scope=SINGLE_TENANT)
+    charged: list[int] = []
+
+    @app.post("/payments")
+    @idempotency.required
+    def pay() -> str:
+        charged.append(1)
+        raise ZeroDivisionError("no such rate")
+
+    def post() -> object:
+        return app.test_client().post("/payments", headers={"Idempotency-Key": "k"})
+
+    with pytest.raises((RanTwice, ZeroDivisionError), match="no such rate") as caught:
+        assert_idempotent(post, engine=idem, effects=lambda: len(charged))
+    assert testing or (
+        "answered 500, for ZeroDivisionError" in str(caught.value)
+        and isinstance(caught.value.__cause__, ZeroDivisionError)
+    )
+
+
+def test_an_answer_of_500_without_a_cause_is_told_too() -> None:
+    """A view that answers so by itself."""
+    idem = Engine("memory://", observers=())
+    app = Flask("shop")
+    idempotency = Idempotency(app, engine=idem, scope=SINGLE_TENANT)
+    charged: list[int] = []
+
+    @app.post("/payments")
+    @idempotency.required
+    def pay() -> tuple[str, int]:
+        charged.append(1)
+        return "", 502
+
+    def post() -> object:
+        return app.test_client().post("/payments", headers={"Idempotency-Key": "k"})
+
+    with pytest.raises(RanTwice, match="answered 502; give one that succeeds"):
+        assert_idempotent(post, engine=idem, effects=lambda: len(charged))
+
+
+@pytest.mark.parametrize("on_abandoned", ["rerun", "block"])
+def test_a_view_that_joins_is_proved_in_a_store_on_its_database(tmp_path: Path, on_abandoned: Any) -> None:
+    """In memory there is nothing to join, and that is told; the store is empty again afterwards."""
+    url = f"sqlite:///{tmp_path}/shop.db"
+    database = create_engine(url)
+    idem, app = Engine(url, observers=()), Flask("shop")
+    idem.create_schema()
+    idempotency = Idempotency(app, engine=idem, scope=SINGLE_TENANT, on_abandoned=on_abandoned)
+    with database.begin() as setting_up:
+        setting_up.execute(text("CREATE TABLE orders (article TEXT)"))
+
+    @app.post("/orders")
+    @idempotency.required
+    def order() -> tuple[str, int]:
+        with database.begin() as transaction:
+            current_attempt().join(transaction)
+            transaction.execute(text("INSERT INTO orders VALUES ('tea')"))
+        return "ordered", 201
+
+    def post() -> object:
+        return app.test_client().post("/orders", headers={"Idempotency-Key": "k"})
+
+    def orders() -> int:
+        with database.connect() as reading:
+            return int(reading.execute(text("SELECT count(*) FROM orders")).scalar_one())
+
+    with pytest.raises(RanTwice, match=r"500, for ConfigurationError.*SQLAlchemyStore"):
+        assert_idempotent(post, engine=idem, effects=orders)
+    assert orders() == 0
+    assert_idempotent(post, engine=idem, effects=orders, store=idem.store)
+    assert orders() >= 3
+    assert idem.store.find(limit=1) == []
+    post()
+    with pytest.raises(ConfigurationError, match="give it an empty one"):
+        assert_idempotent(post, engine=idem, effects=orders, store=idem.store)
+    assert len(idem.store.find(limit=2)) == 1
+    idem.close()
+    database.dispose()

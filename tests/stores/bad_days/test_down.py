@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import signal
+from contextlib import suppress
 
 import pytest
+from flask import Flask
 
 from idemcore import InProgress, StoreUnavailable
+from idemcore_flask import Idempotency
 from tests.stores.bad_days.day import Day
 
 ENDINGS = [signal.SIGINT, signal.SIGQUIT]
@@ -26,6 +29,30 @@ def test_down_at_the_start_refuses_and_runs_nothing(day: Day) -> None:
     day.idem.check()
     assert day.pay() == "paid 1"
     assert day.pay() == "replay paid 1"
+
+
+def test_a_worker_that_starts_meanwhile_refuses_and_goes_on(day: Day) -> None:
+    """DEG-01: an app made as the page says starts without its store, refuses, and is well when that is back."""
+
+    def create_app() -> Flask:
+        app = Flask("shop")
+        idempotency = Idempotency(app, engine=day.idem, scope="tenant".__str__)
+        app.post("/pay")(idempotency.required(lambda: day.ledger.append("k-1") or "paid"))
+        with suppress(StoreUnavailable):
+            idempotency.check(app)
+        return app
+
+    day.server.stop()
+    try:
+        client = create_app().test_client()
+        got = client.post("/pay", headers={"Idempotency-Key": "k-1"})
+        assert (got.status_code, got.get_json()["code"]) == (503, "store_unavailable")
+        assert day.ledger == []
+    finally:
+        day.server.start()
+    answers = [client.post("/pay", headers={"Idempotency-Key": "k-1"}) for _ in range(2)]
+    assert [(got.status_code, got.data) for got in answers] == [(200, b"paid")] * 2
+    assert day.ledger == ["k-1"]
 
 
 @pytest.mark.parametrize("how", ENDINGS, ids=["shut down", "crashed"])

@@ -19,6 +19,7 @@ from idemcore.current import current_attempt
 from idemcore.engine import Engine
 from idemcore.errors import (
     AlreadyCommitted,
+    AnswerTooLarge,
     CallerError,
     CanonicalizationError,
     ConfigurationError,
@@ -86,5 +87,6 @@ __all__ = [
     "CanonicalizationError",
     "ResultNotSerializable",
     "LeaseLost",
+    "AnswerTooLarge",
     "AlreadyCommitted",
 ]

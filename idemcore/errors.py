@@ -243,6 +243,14 @@ class ResultNotSerializable(ProgramError):
     code = "idempotency_result_not_serializable"
 
 
+class AnswerTooLarge(ProgramError):
+    """The answer is larger than this store can keep; nothing was written. What an attempt records is then that
+    it is done, without the answer (``too_large``).
+    """
+
+    code = "idempotency_answer_too_large"
+
+
 class LeaseLost(ProgramError):
     """The claim is not ours any more: its lease ended and another run may have started."""
 

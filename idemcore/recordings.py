@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from idemcore import events
 from idemcore.announcer import Announcer
-from idemcore.errors import IdempotencyError
+from idemcore.errors import AnswerTooLarge, IdempotencyError
 from idemcore.machine import Settlement
 from idemcore.record import Answer, Claim, Record, State, Stored, Tombstone
 
@@ -33,6 +33,7 @@ LAST_RETRY: Final = 10.0
 FIRST_LOOK: Final = 0.002
 """Seconds until a transaction of the caller's is looked at again, doubled up to `FIRST_RETRY`."""
 _MOST_SETTLED: Final = 100
+TOO_LARGE: Final = Tombstone("too_large")
 _NOT_RECORDABLE: Final = Tombstone("not_recordable")
 
 
@@ -230,6 +231,10 @@ class Recordings:
                 self._give_up(pending)
                 continue
             came = self._record(pending, now, renews=False) if answers and now < ends else _Came.AWAY
+            if came in _NOT_TAKEN and answers and isinstance(pending.outcome, Answer) and self._now() < ends:
+                # As in `step`: a fact may fit where the answer does not, and there is no later try.
+                pending.outcome = _NOT_RECORDABLE
+                came = self._record(pending, now, renews=False)
             # A store that is away takes its whole time limit to say so: once is enough.
             answers = answers and came not in _NOT_TAKEN
             if came is _Came.DONE:
@@ -250,6 +255,9 @@ class Recordings:
             if isinstance(pending.outcome, GivenUp):
                 return self._release(claim, pending.outcome, before_lease_end=now < pending.lease_ends)
             result = self._store.complete(claim, pending.outcome)
+        except AnswerTooLarge:
+            pending.outcome = TOO_LARGE
+            return self._record(pending, now, renews=renews)
         except Exception as error:
             frees = isinstance(pending.outcome, GivenUp) and pending.outcome.to == "released"
             if renews and not pending.late and not frees:  # the end of its lease would free it as well

@@ -11,12 +11,12 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from idemcore import events
-from idemcore.errors import ConfigurationError
+from idemcore.errors import AnswerTooLarge, ConfigurationError
 from idemcore.keeper import Keeper, Watched
 from idemcore.machine import Ending, Settlement, settle
 from idemcore.policy import Policy
 from idemcore.record import Answer, Claim, Outcome, Record, State, Superseded, Tombstone, read_outcome
-from idemcore.recordings import Forgettable, GivenUp
+from idemcore.recordings import TOO_LARGE, Forgettable, GivenUp
 
 if TYPE_CHECKING:
     from idemcore.stores.base import CallersTransaction, ReleaseTo
@@ -138,6 +138,8 @@ class Settling(Watched):
             return None
         try:
             result = keeper.store.complete(claim, outcome)
+        except AnswerTooLarge:  # the store is there and never takes this one: the fact in its place
+            return self._record(TOO_LARGE)
         except Exception as error:
             self._hand_over(outcome, error)
             return None

@@ -8,8 +8,9 @@ may be repeated with the same arguments after a lost acknowledgement and then re
 *forgettable* when it is past retention, its lease does not stand and it is not on hold.
 
 Failures: `StoreUnavailable` where the store cannot be reached or does not answer in time (the cause
-chained), `StoreFull` where it has no room, `ConfigurationError` where it is not set up. A record that
-cannot be understood is reported as `UnreadableRecord`, never raised and never overwritten but by `sweep`.
+chained), `StoreFull` where it has no room, `ConfigurationError` where it is not set up, `AnswerTooLarge` for
+an answer that it can never keep, before anything of it is written. A record that cannot be understood is
+reported as `UnreadableRecord`, never raised and never overwritten but by `sweep`.
 """
 
 from __future__ import annotations

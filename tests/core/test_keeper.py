@@ -10,6 +10,7 @@ from datetime import timedelta
 import pytest
 
 from idemcore import (
+    AnswerTooLarge,
     Attempt,
     ConfigurationError,
     Engine,
@@ -22,7 +23,7 @@ from idemcore import (
     events,
 )
 from idemcore.identity import identify
-from idemcore.record import Answer, Record
+from idemcore.record import Answer, Record, State
 from idemcore.recordings import MAX_PENDING
 from tests.core.engine_fixtures import TEN_EUROS, Bench, Faulty, make_bench
 
@@ -424,13 +425,13 @@ def test_a_closed_engine_begins_nothing(bench: Bench, store: Faulty) -> None:
 
 
 def test_the_end_of_a_program_does_not_wait_for_each_recording(bench: Bench, store: Faulty) -> None:
-    """A store that is away is asked once; the rest is given up loudly, and nothing is renewed."""
+    """A store that is away is asked for one answer and one fact; the rest is given up, nothing is renewed."""
     store.break_next("complete", times=1000)
     for number in range(5):
         bench.attempt(key=f"k{number}").complete(b"")
     store.calls.clear()
     bench.idem.close()
-    assert store.calls == ["complete"]
+    assert store.calls == ["complete", "complete"]
     assert len(bench.seen(events.RecordingLost)) == 5
 
 
@@ -535,3 +536,37 @@ def test_a_retry_finds_what_waits_to_be_recorded_here_before_it_takes_over(bench
     bench.attempt().complete(b"receipt")
     bench.clock.advance(7)
     assert bench.replay().outcome.body == b"receipt"
+
+
+def test_an_answer_too_large_for_its_store_is_recorded_as_done_at_once(bench: Bench, store: Faulty) -> None:
+    """The store is there and takes the fact: nothing waits, and no retry runs the work again."""
+    store.break_next("complete", error=AnswerTooLarge("100 bytes, and 10 are kept"))
+    attempt = bench.attempt()
+    assert attempt.complete(b"large") is None
+    assert bench.seen(events.AnswerNotKept) == [events.AnswerNotKept(attempt.identity, 1, "too_large")]
+    assert bench.seen(events.RecordingFailed) == []
+    with pytest.raises(NotReplayable, match="too_large"):
+        bench.begin()
+
+
+def test_an_answer_that_turns_out_too_large_later_is_recorded_as_done(bench: Bench, store: Faulty) -> None:
+    """The store was away at first; its next word is that this answer is never kept."""
+    store.break_next("complete")
+    store.break_next("complete", error=AnswerTooLarge("100 bytes, and 10 are kept"))
+    bench.attempt().complete(b"large")
+    pass_time(bench, 1)
+    assert len(bench.seen(events.RecordingRecovered)) == 1
+    with pytest.raises(NotReplayable, match="too_large"):
+        bench.begin()
+
+
+def test_at_the_end_of_a_program_the_fact_is_tried_where_the_answer_failed(bench: Bench, store: Faulty) -> None:
+    """What refuses an answer may take the fact: a program's last try is not spent on the answer alone."""
+    store.break_next("complete", times=2)
+    bench.attempt().complete(b"receipt")
+    left_behind = bench.idem.store
+    bench.idem.close()
+    record = left_behind.get(identify("t", "charge", "k"))
+    assert isinstance(record, Record)
+    assert (record.state, record.reason) == (State.TOMBSTONE, "not_recordable")
+    assert bench.seen(events.RecordingLost) == []

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from redis import Redis, RedisCluster
 
+from idemcore.errors import AnswerTooLarge
 from idemcore.identity import Identity
 from idemcore.record import (
     Answer,
@@ -77,7 +78,7 @@ class RedisStore:
 
     def complete(self, claim: Claim, outcome: Answer | Tombstone) -> Stored | Superseded:
         """See `Store.complete`."""
-        value, tail = outcome_value(outcome, claim, claim.retention)
+        value, tail = _fitting(claim.identity, outcome_value(outcome, claim, claim.retention))
         reply = self._server.run(scripts.COMPLETE, self._names.of(claim.identity), value, tail)
         return _STORED if reply is None else Superseded(read_reply(reply))
 
@@ -95,7 +96,7 @@ class RedisStore:
 
     def resolve(self, identity: Identity, seen_token: bytes, to: Verdict, retention: float) -> bool:
         """See `Store.resolve`."""
-        outcome = () if to == "released" else outcome_value(to, None, retention)
+        outcome = () if to == "released" else _fitting(identity, outcome_value(to, None, retention))
         arguments = (seen_token, verdict_token(seen_token), microseconds(retention), *outcome)
         return bool(self._server.run(scripts.RESOLVE, self._names.of(identity), *arguments))
 
@@ -212,6 +213,9 @@ class RedisStore:
 
 _STORED: Final = Stored()
 
+_LARGEST: Final = 2**29 - 2**16
+"""Bytes of an answer, below the limit of any value that Redis has by default (`proto-max-bulk-len`)."""
+
 _STEP: Final = 1_000
 """Names that the server looks at in one step of a walk: well below a millisecond of its time."""
 
@@ -232,3 +236,13 @@ def _is_wanted(record: Record | UnreadableRecord, state: State | None, *, only_o
         return False
     abandoned = record.state is State.CLAIMED and not record.lease_stands
     return not only_open or abandoned or record.state is State.UNKNOWN
+
+
+def _fitting(identity: Identity, value: tuple[bytes, bytes]) -> tuple[bytes, bytes]:
+    """The value itself, where the server takes it: it closes the connection on what is larger."""
+    if sum(map(len, value)) > _LARGEST:
+        raise AnswerTooLarge(
+            "The answer is larger than a value in Redis, 512 MB. Keep it elsewhere, and return where it is.",
+            key_digest=identity.digest,
+        )
+    return value

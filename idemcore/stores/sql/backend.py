@@ -122,6 +122,10 @@ class Backend(Autocommit, Protocol):
         """Whether this connection prepares a `Statement`, so that reserve-or-fetch in one of them pays."""
         ...
 
+    def largest(self, connection: Any) -> int:
+        """The most bytes of an answer that it takes, and gives back, over this connection."""
+        ...
+
     def examine(self, connection: Any) -> None:
         """Raises ConfigurationError where the database is of a kind that cannot hold every record."""
         ...

@@ -111,6 +111,16 @@ class Link:
         """Whether statements are planned once and not for every call."""
         return self._backend.prepares(self._connection)
 
+    def largest(self) -> int:
+        """The most bytes of an answer that can be kept; the database is asked where only it knows."""
+        try:
+            return self._backend.largest(self._connection)
+        except self._connections.errors as error:
+            if not self._died_idle:
+                raise
+            self._replace(error)
+            return self._backend.largest(self._connection)
+
     def examine(self) -> None:
         """Raises ConfigurationError where the database is of a kind that cannot hold every record."""
         self._backend.examine(self._connection)

@@ -47,6 +47,10 @@ from idemcore.stores.sql.sources import POOL, OwnEngine
 _DUPLICATE: Final = 1062
 _DUPLICATE_INDEX: Final = 1061
 _MOST_TRIES: Final = 20
+_COLUMN: Final = 2**24 - 1
+"""Bytes of a MEDIUMBLOB. Without a strict sql_mode the server would cut a larger one short."""
+_STATEMENT: Final = 16 * 1024
+"""Bytes for what a statement holds beside the answer."""
 _IN_TRANSACTION: Final = 1  # of the status flags that end each answer of the server's
 
 _ISOLATION: Final = "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED"
@@ -183,6 +187,11 @@ class MySQL:
     def prepares(self, connection: Any) -> bool:  # noqa: ARG002 - other databases look at it
         """Not as PostgreSQL does; see `named`."""
         return False
+
+    def largest(self, connection: Any) -> int:
+        """That of the column, or what fits into a packet: PyMySQL writes a byte as two digits."""
+        packet = int(self.rows(connection, "SELECT @@max_allowed_packet", {})[0][0])
+        return min(_COLUMN, (packet - _STATEMENT) // 2)
 
     def examine(self, connection: Any) -> None:
         """The columns bring their own character set."""

@@ -51,6 +51,7 @@ T = TypeVar("T")
 _ANOTHER_TRY: Final = ("40001", "40P01")
 """Serialization failure and deadlock: somebody else has committed, so the same statement may do now."""
 
+_LARGEST: Final = 2**29 - 2**16
 _MOST_TRIES: Final = 20
 _TRIES_AT_ONCE: Final = 3
 _LONGEST_PAUSE: Final = 0.02
@@ -211,6 +212,10 @@ class PostgreSQL:
     def prepares(self, connection: Any) -> bool:
         """Whether this connection remembers plans; a pooler in between may be the reason why not."""
         return self._prepared is not None and not self._local and connection.prepare_threshold is not None
+
+    def largest(self, connection: Any) -> int:  # noqa: ARG002 - it is PostgreSQL's own
+        """A value has 1 GB, and as text, in which some drivers send and read it, two digits a byte."""
+        return _LARGEST
 
     def examine(self, connection: Any) -> None:
         """In another encoding than UTF8 some scopes and keys would be refused, and reasons be lost."""

@@ -52,6 +52,9 @@ _LEGACY: Final = -1
 
 _OLDEST: Final = (3, 35)  # RETURNING
 
+_ROW: Final = 16 * 1024
+"""Bytes for what a row holds beside the answer."""
+
 
 class SQLite(forked.Forkable):
     """What the store has to know of SQLite.
@@ -206,6 +209,10 @@ class SQLite(forked.Forkable):
             return False
         mode = getattr(connection, "autocommit", _LEGACY)
         return bool(connection.isolation_level is None if mode == _LEGACY else mode)
+
+    def largest(self, connection: sqlite3.Connection) -> int:
+        """A row is one value to SQLite, which has a limit for it (SQLITE_LIMIT_LENGTH)."""
+        return connection.getlimit(sqlite3.SQLITE_LIMIT_LENGTH) - _ROW
 
     def prepares(self, connection: sqlite3.Connection) -> bool:  # noqa: ARG002 - other databases look at it
         """It is not a matter of plans here."""

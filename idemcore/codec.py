@@ -146,8 +146,9 @@ class TypeCodec:
         except (ValueError, TypeError) as error:
             # Not chained: pydantic's errors quote their input.
             raise RecordUnreadable(
-                f"The kept result does not fit {type_name(self._declared)} ({type(error).__name__}); the "
-                "function's return type has changed since, or the record is damaged."
+                f"The operation is done, and its kept result does not fit {type_name(self._declared)} "
+                f"({type(error).__name__}): the type has changed since, or the record is damaged. Do not "
+                "forget the record, which would run the work again; let the type read what it wrote before."
             ) from None
 
     def _differs(self, value: object) -> ResultNotSerializable:

@@ -47,7 +47,7 @@ class Replay(NamedTuple):
 class Settling(Watched):
     """The part of an attempt that settles it: what it ends by is a public method of `Attempt`."""
 
-    __slots__ = ("_ended_by", "_handed_over", "_joined", "_keeper", "_policy", "_process")
+    __slots__ = ("_ended_by", "_handed_over", "_joined", "_keeper", "_policy", "_process", "_put_off")
 
     def __init__(self, keeper: Keeper, claim: Claim, policy: Policy, claimed_at: float) -> None:
         self._keeper = keeper
@@ -55,6 +55,7 @@ class Settling(Watched):
         self._policy = policy
         self._ended_by: object = None
         self._handed_over = False
+        self._put_off = False
         self._joined: CallersTransaction | None = None
         self._process = _process
         keeper.watch(self, claimed_at)
@@ -63,6 +64,24 @@ class Settling(Watched):
     def settled(self) -> bool:
         """Whether nothing is left to settle here: it has ended, or it is a parent process's and not ours."""
         return self._ended_by is not None or self._process is not _process
+
+    @property
+    def put_off(self) -> bool:
+        """Whether its end could not be written at once, and was left to the keeper."""
+        return self._put_off
+
+    def has_record(self) -> bool:
+        """Whether the store says how it ended, so that nothing runs again; what was put off is tried first.
+
+        It costs a look at the store, or as long as that takes to say that it is away.
+        """
+        claim, keeper = self._claim, self._keeper
+        keeper.record_now(claim.token)
+        try:
+            record = keeper.store.get(claim.identity)
+        except Exception:
+            return False
+        return isinstance(record, Record) and record.state not in (State.CLAIMED, State.RELEASED)
 
     @property
     def _inherited(self) -> bool:
@@ -158,7 +177,7 @@ class Settling(Watched):
     def _settle_after(self, transaction: CallersTransaction, end: Answer | Tombstone | GivenUp) -> None:
         forgettable = Forgettable(transaction)
         self._keeper.settle_after(forgettable, self._claim, end)
-        self._handed_over = True
+        self._handed_over = self._put_off = True
         self._joined = forgettable  # an attempt that has ended has no reason left to keep it from its end
         self._keeper.unwatch(self._claim.token)
 
@@ -177,7 +196,7 @@ class Settling(Watched):
 
     def _hand_over(self, outcome: Answer | Tombstone, error: BaseException) -> None:
         self._keeper.record_later(self._claim, outcome, error)
-        self._handed_over = True
+        self._handed_over = self._put_off = True
         self._keeper.unwatch(self._claim.token)
 
     def _superseded(self, result: Superseded, outcome: Answer | Tombstone) -> Replay | None:
@@ -228,7 +247,7 @@ class Settling(Watched):
     def _release_later(self, given_up: GivenUp, error: BaseException) -> None:
         claim, keeper = self._claim, self._keeper
         keeper.release_later(self, given_up)
-        self._handed_over = True
+        self._handed_over = self._put_off = True
         keeper.unwatch(claim.token)
         failed = events.RecordingFailed if given_up.to == "unknown" else events.ReleaseFailed
         keeper.emit(failed, claim.identity, claim.attempt, type(error).__name__)

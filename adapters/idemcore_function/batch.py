@@ -40,19 +40,22 @@ def run_batch(
 
     An item that fails is reported, and the batch goes on. Ctrl-C and SIGTERM begin no further item, wait
     until those under way are settled, log how far the batch came, and pass. The same batch may run in
-    several processes at once: each item is run by one of them and replayed by the others.
+    several processes at once: each item is run by one of them and, once it is done, replayed by the others.
+    One that failed and may run again is run by each of them that comes to it.
 
     Args:
         function: decorated with @idempotent; a bound method or a partial of one will do.
         items: each is the first argument that is left open.
         workers: how many threads call the function.
-        max_failures: begin no further item once so many have failed or are unknown; for when a provider
-            is down. A final failure is an answer, and does not count. Where the store is away, which two items
-            in a row find after some seconds of tries, none is begun whatever this says.
+        max_failures: begin no further item once so many have run here and failed, or are unknown since; for
+            when a provider is down. A final failure is an answer, and does not count, nor does an item that was
+            refused and so did not run. Where the store is away, which two items in a row find after some
+            seconds of tries, none is begun whatever this says.
         progress: whether to show a line on standard error; by default where that is a terminal.
 
     Returns:
-        The report, of all items in their order.
+        The report, of all items in their order. Where a record could not be written it comes up to ten seconds
+        later: until then it is tried again, and an item that has none even so is `unrecorded`.
 
     Raises:
         ConfigurationError: the function is not decorated, or two items have one key. Nothing was run.
@@ -76,6 +79,7 @@ def run_batch(
                 thread.start()
             while not workload.ended(len(threads)):
                 line.draw()
+            workload.look_for_records()
         except BaseException as stopped:
             workload.settle()
             _log_stop(report, stopped)

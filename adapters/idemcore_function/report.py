@@ -7,6 +7,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any, Final, Generic, Literal, TypeAlias, TypeVar
 
+from idemcore import NotReplayable
+
 T = TypeVar("T")
 R = TypeVar("R")
 
@@ -28,11 +30,14 @@ class Item(Generic[T, R]):
             function raised, or the call was refused; ``unknown``: it is open whether the work was done,
             until an operator settles it; ``left``: not begun, since the batch was stopped.
         value: what the function returned, of a done or replayed item.
-        error: what was raised, of any other; and of a replayed one whose answer is not kept NotReplayable,
-            beside no value.
+        error: what was raised, of any other; and of a replayed one without a value why it has none: its answer
+            is not kept (NotReplayable), or is not one of the function's type any more (RecordUnreadable).
         digest: that of the item's identity, as events and errors show it.
         final: of a failed item, whether that is its kept answer, such as a decline that `keep` names: to run
             the batch again gives the same, and runs nothing.
+        unrecorded: of an item that ran here, whether no record of that was to be had when the batch ended,
+            since the store was away, or full: it is still tried, and where this process ends first, a second
+            run of the batch may do the work again.
     """
 
     index: int
@@ -42,6 +47,7 @@ class Item(Generic[T, R]):
     value: R | None = field(default=None, repr=False)
     error: BaseException | None = field(default=None, repr=False)
     final: bool = False
+    unrecorded: bool = False
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -62,13 +68,16 @@ class Report(Generic[T, R]):
 
     @property
     def complete(self) -> bool:
-        """Whether every item has its answer, a final failure included: nothing is left to run again."""
-        return all(item.status in ("done", "replayed") or item.final for item in self.items)
+        """Whether every item has its answer, a final failure included, and its record: nothing runs again."""
+        return all(
+            (item.status in ("done", "replayed") or item.final) and not item.unrecorded for item in self.items
+        )
 
     def as_dict(self) -> dict[str, Any]:
         """Counts and troubles as plain JSON values; it holds neither items nor keys nor texts of errors.
 
-        A replayed item is no trouble, its answer kept or not: it is done.
+        A replayed item is no trouble, its answer kept or not: it is done. One whose kept answer cannot be read
+        is, and one without a record, whose error is null where its function raised none.
         """
         counts = self.counts
         return {
@@ -81,10 +90,15 @@ class Report(Generic[T, R]):
                     "digest": item.digest,
                     "status": item.status,
                     "final": item.final,
-                    "error": type(item.error).__name__,
+                    "unrecorded": item.unrecorded,
+                    "error": None if item.error is None else type(item.error).__name__,
                 }
                 for item in self.items
-                if item.error is not None and item.status != "replayed"
+                if item.unrecorded
+                or (
+                    item.error is not None
+                    and not (item.status == "replayed" and isinstance(item.error, NotReplayable))
+                )
             ],
         }
 
@@ -95,6 +109,8 @@ class Report(Generic[T, R]):
         counts = [f"{count:,} {status}" for status, count in self.counts.items() if count]
         final = sum(item.final for item in self.items)
         told = f", of the failed {final:,} final" if final else ""
+        if unrecorded := sum(item.unrecorded for item in self.items):
+            told += f"; {unrecorded:,} without a record, which may run again"
         return f"{len(self.items):,} items: {', '.join(counts) or 'none'}{told}"
 
 

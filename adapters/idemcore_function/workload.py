@@ -13,9 +13,17 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 from queue import Empty, SimpleQueue
+from time import monotonic, sleep
 from typing import Any, Final, TypeAlias
 
-from idemcore import ConfigurationError, InProgress, NotReplayable, OutcomeUnknown, StoreUnavailable
+from idemcore import (
+    ConfigurationError,
+    InProgress,
+    NotReplayable,
+    OutcomeUnknown,
+    RecordUnreadable,
+    StoreUnavailable,
+)
 from idemcore.attempt import Attempt
 from idemcore.machine import Settlement
 from idemcore.settling import Replay
@@ -30,6 +38,9 @@ _LOOK: Final = 0.1
 """Seconds between two looks at the workers, which is also how often the progress line is drawn."""
 _STANDING: Final = timedelta(milliseconds=500)
 """How long one look at a standing claim lasts; between two, the batch can be stopped."""
+_RECORDS_WITHIN: Final = 10.0
+"""Seconds that a batch which has ended waits for records that could not be written at once."""
+_BETWEEN_LOOKS: Final = 0.2
 _BREATH: Final = 0.02
 _STORE_TRIES: Final = 5
 _STORE_AWAY: Final = 2
@@ -71,6 +82,7 @@ class Workload:
         self._later: deque[Todo] = deque()
         self._failures_left = max_failures
         self._without_store = 0
+        self._put_off: list[tuple[Item[Any, Any], Attempt]] = []
         self._lock = threading.Lock()
         self._entered: list[None] = []
         self._left: list[None] = []
@@ -119,6 +131,24 @@ class Workload:
             except (KeyboardInterrupt, SystemExit):  # said once is enough
                 continue
 
+    def look_for_records(self) -> None:
+        """Waits a while for what could not be recorded at once; then says which items have no record.
+
+        A store that is away takes its whole time limit to say so, and the time is over before all were asked.
+        """
+        waiting = self._put_off
+        for item, _ in waiting:
+            item.unrecorded = True
+        ends = monotonic() + _RECORDS_WITHIN
+        while waiting:
+            for item, attempt in waiting:
+                item.unrecorded = not attempt.has_record()
+                if monotonic() >= ends:
+                    return
+            waiting = [(item, attempt) for item, attempt in waiting if item.unrecorded]
+            if waiting:
+                sleep(_BETWEEN_LOOKS)
+
     def _call(self, todo: Todo, *, patient: bool) -> None:
         item, _ = todo
         begun = self._begin(todo, patient=patient)
@@ -129,12 +159,17 @@ class Workload:
         try:
             result = self._operation.finish(begun, (*self._first, item.item), self._named)
         except BaseException as error:
+            if isinstance(error, RecordUnreadable) and _is_done(begun):
+                item.status, item.error = "replayed", error
+                return
             settlement = self._operation.settlement_after(begun, error)
             item.final = settlement is Settlement.KEEP
-            self._failed(item, error, in_doubt=settlement is Settlement.UNKNOWN)
+            self._failed(item, error, in_doubt=settlement is Settlement.UNKNOWN, ran=True)
         else:
             item.value, item.error = result.value, None
             item.status = "replayed" if result.replayed else "done"
+        if isinstance(begun, Attempt) and begun.put_off and (item.status != "failed" or item.final):
+            self._put_off.append((item, begun))
 
     def _begin(self, todo: Todo, *, patient: bool) -> Attempt | Replay | None:
         """Claims the item or finds it done; None where neither was to be had, and the item says why."""
@@ -181,13 +216,21 @@ class Workload:
             if self._without_store == _STORE_AWAY:
                 self._stop.set()
 
-    def _failed(self, item: Item[Any, Any], error: BaseException, *, in_doubt: bool = False) -> None:
+    def _failed(
+        self, item: Item[Any, Any], error: BaseException, *, in_doubt: bool = False, ran: bool = False
+    ) -> None:
         item.error, item.status = error, "unknown" if in_doubt else "failed"
         with self._lock:
             if not isinstance(error, Exception):
                 self.broken = error
                 self._stop.set()
-            if self._failures_left is not None and not item.final:
+            # What was refused is no word of the provider's, and would starve each batch until somebody looks.
+            if self._failures_left is not None and ran and not item.final:
                 self._failures_left -= 1
                 if self._failures_left <= 0:
                     self._stop.set()
+
+
+def _is_done(begun: Attempt | Replay) -> bool:
+    """Whether nothing was run, since the operation is done and did not end by an exception."""
+    return isinstance(begun, Replay) and begun.outcome.kind != "raised"

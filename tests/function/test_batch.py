@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import BaseModel, model_validator
 
 from idemcore import (
     ConfigurationError,
@@ -27,13 +28,14 @@ from idemcore import (
     MemoryStore,
     NotReplayable,
     Policy,
+    RecordUnreadable,
     StoreUnavailable,
     current_attempt,
     events,
     fingerprint,
 )
 from idemcore.testing.clock import FakeClock
-from idemcore_function import ALL_ARGUMENTS, Item, Report, idempotent, key_of, run_batch
+from idemcore_function import ALL_ARGUMENTS, Item, Report, idempotent, key_of, run_batch, workload
 from idemcore_function.decorator import operation_of
 from idemcore_function.workload import Workload
 from tests.core.engine_fixtures import Bench, Faulty, make_bench
@@ -586,3 +588,139 @@ def test_an_item_is_one_argument_and_the_error_says_so() -> None:
     with pytest.raises(ConfigurationError, match="one argument"):
         run_batch(send, [("p-1", 5), ("p-2", 6)])  # type: ignore[arg-type]
     assert ran == []
+
+
+def test_a_batch_gets_its_records_written_before_it_reports() -> None:
+    """The store failed when an item ended, and is back when the batch has: nothing is left to run again."""
+    store = Faulty()
+    sends = Sends(make_bench(store).idem)
+    store.break_next("complete", times=2)
+    report = run_batch(sends.send, range(3), workers=1, progress=False)
+    assert report.complete
+    assert report.as_dict()["troubles"] == []
+    assert run_batch(sends.send, range(3)).counts["replayed"] == 3
+
+
+@pytest.mark.parametrize("ends", ["returns", "raises what is kept", "raises what is in doubt"])
+def test_an_item_without_a_record_keeps_a_batch_incomplete(ends: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It ran, and a second run of the batch may run it again: so says the report, in all of its ways."""
+    monkeypatch.setattr(workload, "_RECORDS_WITHIN", 0.0)
+    store = Faulty()
+    sends = Sends(make_bench(store).idem, keep=(Declined,), unknown=(TimeoutError,))
+    if ends != "returns":
+        sends.fail = {0: Declined() if ends == "raises what is kept" else TimeoutError()}
+    for verb in ("complete", "release"):
+        store.break_next(verb, times=3)
+    report = run_batch(sends.send, [0], workers=1, progress=False)
+    assert [item.unrecorded for item in report.items] == [True]
+    assert not report.complete
+    [trouble] = report.as_dict()["troubles"]
+    assert trouble["unrecorded"]
+    assert (trouble["error"] is None) == (ends == "returns")
+    assert str(report).endswith("; 1 without a record, which may run again")
+
+
+def test_an_item_that_failed_and_may_run_again_needs_no_record(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its claim could not be given up: the end of the lease frees it, and the report says failed."""
+    monkeypatch.setattr(workload, "_RECORDS_WITHIN", 0.0)
+    store = Faulty()
+    sends = Sends(make_bench(store).idem)
+    sends.fail = {0: ConnectionError()}
+    store.break_next("release", times=3)
+    [item] = run_batch(sends.send, [0], workers=1, progress=False).items
+    assert (item.status, item.unrecorded) == ("failed", False)
+
+
+def test_a_batch_that_ends_with_a_store_that_hangs_waits_for_one_answer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each takes its time limit: the wait is bounded, and what was not asked for counts as unrecorded."""
+    monkeypatch.setattr(workload, "_RECORDS_WITHIN", 0.0)
+    store = Faulty()
+    sends = Sends(make_bench(store).idem)
+    store.break_next("complete", times=9)
+    report = run_batch(sends.send, range(3), workers=1, progress=False)
+    assert [item.unrecorded for item in report.items] == [True] * 3
+    assert store.calls.count("get") == 1
+
+
+def test_items_that_wait_for_an_operator_starve_no_batch(idem: Engine) -> None:
+    """They were refused and called nobody, so they are no sign of a provider that is down."""
+    sends = Sends(idem, unknown=(TimeoutError,))
+    sends.fail = {n: TimeoutError() for n in range(5)}
+    assert run_batch(sends.send, range(5), workers=1).counts["unknown"] == 5
+    again = run_batch(sends.send, range(20), workers=1, max_failures=1)
+    assert again.counts == {"done": 15, "replayed": 0, "failed": 0, "unknown": 5, "left": 0}
+    sends.fail = {n: TimeoutError() for n in range(20, 30)}
+    stopped = run_batch(sends.send, range(20, 30), workers=1, max_failures=2)  # in doubt since this batch
+    assert (stopped.counts["unknown"], stopped.counts["left"]) == (2, 8)
+
+
+def test_a_kept_result_that_its_type_reads_no_more_is_done(idem: Engine) -> None:
+    """A deploy renamed a field: the item is not run again, stops no batch, and is shown as a trouble."""
+    runs = []
+
+    class Before(BaseModel):
+        reference: str
+
+    class After(BaseModel):
+        bank_reference: str
+
+    def deployed(receipt: Any) -> Any:
+        @idempotent(Engine(idem.store), key="{n}", namespace="charges")
+        def charge(n: int) -> receipt:
+            runs.append(n)
+            return receipt(**dict.fromkeys(receipt.model_fields, f"R-{n}"))
+
+        return charge
+
+    assert run_batch(deployed(Before), [0, 1], workers=1).complete
+    report = run_batch(deployed(After), [0, 1, 2], workers=1, max_failures=1)
+    assert runs == [0, 1, 2]
+    assert [item.status for item in report.items] == ["replayed", "replayed", "done"]
+    assert [item.value for item in report.items[:2]] == [None, None]
+    assert report.complete
+    assert [trouble["error"] for trouble in report.as_dict()["troubles"]] == ["RecordUnreadable"] * 2
+    with pytest.raises(RecordUnreadable, match=r"is done, and its kept result does not fit .* Do not forget"):
+        raise report.items[0].error or AssertionError
+
+
+@pytest.mark.parametrize("change", ["default", "dropped", "renamed"])
+def test_a_type_that_reads_what_it_wrote_before_replays_it(idem: Engine, change: str) -> None:
+    """The three changes that the page on functions names, each with what it takes."""
+
+    class Before(BaseModel):
+        reference: str
+
+    class Default(Before):
+        note: str = "none"
+
+    class Dropped(BaseModel):
+        pass
+
+    class Renamed(BaseModel):
+        bank_reference: str
+
+        @model_validator(mode="before")
+        @classmethod
+        def of_before(cls, kept: dict[str, str]) -> dict[str, str]:
+            return {"bank_reference": kept["reference"]} if "reference" in kept else kept
+
+    def deployed(receipt: Any) -> Any:
+        @idempotent(Engine(idem.store), key="{n}", namespace="charges")
+        def charge(n: int) -> receipt:
+            return Before(reference=f"R-{n}")
+
+        return charge
+
+    after = {"default": Default, "dropped": Dropped, "renamed": Renamed}[change]
+    run_batch(deployed(Before), [0])
+    [item] = run_batch(deployed(after), [0]).items
+    assert item.status == "replayed"
+    want = {
+        "default": {"reference": "R-0", "note": "none"},
+        "dropped": {},
+        "renamed": {"bank_reference": "R-0"},
+    }
+    assert isinstance(item.value, after)
+    assert item.value.model_dump() == want[change]

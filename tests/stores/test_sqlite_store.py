@@ -152,6 +152,20 @@ def test_a_lease_starts_when_the_claim_is_written(path: Path) -> None:
     store.close()
 
 
+def test_a_clock_that_is_set_forward_past_the_retention_forgets_what_was_done(path: Path) -> None:
+    """SWE-04: also where it was wrong when the work was done, as at boot before NTP. Set back it keeps all."""
+    now = [1_000.0]
+    store = SQLAlchemyStore(f"sqlite:///{path}", clock=lambda: now[0])
+    store.create_schema()
+    completed(store)
+    for passed in (86_000.0, -900.0):  # of a retention of a day
+        now[0] = 1_000.0 + passed
+        assert isinstance(store.reserve(claim(token=B)), Record)
+    now[0] = 1_000.0 + 86_400.0 + 601.0  # and of max_hold, which a run may take before it begins
+    assert store.reserve(claim(token=B)) is None
+    store.close()
+
+
 def test_threads_with_one_connection_between_them(path: Path) -> None:
     """SQL-03: a pool of one serves eight threads whose work overlaps: none holds it while it works."""
     engine = create_engine(f"sqlite:///{path}", pool_size=1, max_overflow=0, pool_timeout=30)
@@ -305,6 +319,43 @@ def test_a_file_that_cannot_be_opened_is_try_later_without_its_path(tmp_path: Pa
     assert str(tmp_path) not in str(refused.value)
     assert refused.value.__cause__ is not None
     store.close()
+
+
+def test_a_closed_file_is_read_where_nothing_can_be_written(path: Path, store: SQLAlchemyStore) -> None:
+    """As on a read-only mount, where SQLite cannot make the files that it wants beside it."""
+    completed(store)
+    store.close()
+    assert not list(path.parent.glob("*-wal"))
+    reader = SQLAlchemyStore(f"sqlite:///file:{path}?immutable=1&uri=true")
+    assert isinstance(reader.get(ONE), Record)
+    with pytest.raises(ConfigurationError, match="read-only"):
+        reader.reserve(claim("new"))
+    assert list(path.parent.iterdir()) == [path]
+    reader.close()
+
+
+def test_a_new_file_under_a_relative_path_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Cron starts in another directory than a person: an empty file there, and all runs again. Told once, by
+    the one who makes it.
+    """
+
+    def told(url: str) -> list[str]:
+        caplog.clear()
+        store = SQLAlchemyStore(url)
+        store.create_schema()
+        store.close()
+        return [record.getMessage() for record in caplog.records]
+
+    for name in ("at-home", "of-cron"):
+        (tmp_path / name).mkdir()
+        monkeypatch.chdir(tmp_path / name)
+        (message,) = told("sqlite:///records.db")
+        assert str(tmp_path / name / "records.db") in message
+        assert told("sqlite:///records.db") == []
+    assert told(f"sqlite:///{tmp_path}/absolute.db") == []
+    assert told("sqlite:///file:records-by-uri.db?uri=true") == []
 
 
 def test_a_file_of_another_kind_is_refused(path: Path) -> None:

@@ -10,9 +10,11 @@ The host's wall clock decides: all processes that share a file share a machine.
 
 from __future__ import annotations
 
+import logging
 import sqlite3
 import time
 from collections.abc import Callable, Generator, Sequence
+from pathlib import Path
 from typing import Any, Final
 
 from sqlalchemy import (
@@ -40,6 +42,8 @@ from idemcore.stores.sql.meanings import Told, explained
 from idemcore.stores.sql.rows import Parameters
 from idemcore.stores.sql.sqlite_errors import BUSY, meaning
 from idemcore.stores.turns import Turn, Turns
+
+_log: Final = logging.getLogger("idemcore")
 
 _WAIT_SECONDS: Final = 5.0
 """For the write lock; SQLite's own default, set by the driver."""
@@ -93,18 +97,32 @@ class SQLite(forked.Forkable):
         forked.register(self)
 
     def open(self, url: URL) -> File:
-        """Connections in autocommit and write-ahead mode, opened as SQLAlchemy would open them."""
+        """Connections in autocommit and write-ahead mode, opened as SQLAlchemy would open them.
+
+        A new file under a relative path is a WARNING of the log: a job that is started in another directory
+        than before knows nothing of what it did.
+        """
         self._own_connections = True
         given: tuple[Any, Any] = self.dialect.create_connect_args(url)
         places, options = given[0], {**given[1], "check_same_thread": False}  # any, but one at a time
+        named = url.database or ""
+        is_relative = not (named.startswith("file:") or Path(named).is_absolute())
 
         def connect() -> sqlite3.Connection:
+            is_new = is_relative and not Path(places[0]).exists()
             connection: sqlite3.Connection = sqlite3.connect(*places, **options)
             try:
                 self._set_up(connection)
             except BaseException:
                 connection.close()
                 raise
+            if is_new:
+                _log.warning(
+                    "A new file of records: %s. Its URL has a relative path, so a program that is started in "
+                    "another directory has another file, and runs again what is done here. An absolute path "
+                    "has four slashes: sqlite:////…",
+                    places[0],
+                )
             return connection
 
         return File(connect)

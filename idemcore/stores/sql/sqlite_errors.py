@@ -46,7 +46,8 @@ def _meaning(error: Exception, code: int, table: Table) -> IdempotencyError:
         )
     if code == sqlite3.SQLITE_CANTOPEN:
         return StoreUnavailable(
-            "The SQLite file cannot be opened: does its folder exist, may this process write in it?"
+            "The SQLite file cannot be opened: does its folder exist, may this process write in it? To look at "
+            "one on a read-only mount, name it sqlite:///file:/path?immutable=1&uri=true."
         )
     if code == sqlite3.SQLITE_NOTADB:
         return ConfigurationError("The file that the URL names is not a SQLite database.")

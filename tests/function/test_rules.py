@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any
 
@@ -65,6 +66,49 @@ def test_an_accepted_rule_with_key_and_content_makes_the_same_operation_no_other
     before = deploy(idem, policy=policy)
     after = deploy(idem, policy=policy, exclude={"trace"}, accept=[Canonicalizer()])
     assert key_of(before)("o-1", 10) != key_of(after)("o-1", 10)
+
+
+def test_another_key_or_scope_makes_every_operation_a_new_one(idem: Engine) -> None:
+    """Nothing refuses it: what was done under the names before is found by nobody, and runs again."""
+    ran = []
+
+    def deployed(**options: Any) -> Callable[[str, str], None]:
+        @idempotent(idem, namespace="orders.ship", **options)
+        def ship(order: str, tenant: str) -> None:
+            ran.append(options)
+
+        return ship
+
+    before = {"key": "{order}"}
+    for options in (before, {"key": "{tenant}-{order}"}, {"key": "{order}", "scope": "{tenant}"}, before):
+        deployed(**options)("o-1", "t-1")
+    assert ran == [before, {"key": "{tenant}-{order}"}, {"key": "{order}", "scope": "{tenant}"}]
+
+
+def test_a_field_that_is_added_with_a_default_counts_in_a_dataclass_and_not_in_a_model(idem: Engine) -> None:
+    """A dataclass does not say which of its fields were given; a pydantic model does."""
+    pydantic = pytest.importorskip("pydantic")
+    lean, rich = (
+        dataclasses.make_dataclass("Order", [("id", str), *more]) for more in ([], [("gift", bool, False)])
+    )
+    lean_model, rich_model = (
+        pydantic.create_model("Order", id=(str, ...), **more) for more in ({}, {"gift": (bool, False)})
+    )
+
+    def deployed(order_type: Any) -> Callable[[Any], str]:
+        @idempotent(idem, key="{order.id}", namespace="orders.pack")
+        def pack(order: Any) -> str:
+            return "packed"
+
+        return pack
+
+    deployed(lean)(lean(id="1"))
+    with pytest.raises(FingerprintMismatch):
+        deployed(rich)(rich(id="1"))
+    deployed(lean_model)(lean_model(id="2"))
+    assert outcome(deployed(rich_model))(rich_model(id="2")).replayed
+    with pytest.raises(FingerprintMismatch):
+        deployed(rich_model)(rich_model(id="2", gift=False))
 
 
 def test_one_canonicalizer_may_be_the_whole_rule(idem: Engine) -> None:

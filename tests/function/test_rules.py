@@ -85,6 +85,23 @@ def test_another_key_or_scope_makes_every_operation_a_new_one(idem: Engine) -> N
     assert ran == [before, {"key": "{tenant}-{order}"}, {"key": "{order}", "scope": "{tenant}"}]
 
 
+def test_a_parameter_that_is_gone_is_missed(idem: Engine) -> None:
+    """Like one that is added: the retry is refused, and runs nothing."""
+
+    def send(order: str, amount: int) -> str:
+        return "sent"
+
+    def send_less(order: str) -> str:
+        return "sent"
+
+    before, after = (
+        idempotent(idem, key="{order}", namespace="orders.send")(function) for function in (send, send_less)
+    )
+    before("o-1", 10)
+    with pytest.raises(FingerprintMismatch):
+        after("o-1")
+
+
 def test_a_field_that_is_added_with_a_default_counts_in_a_dataclass_and_not_in_a_model(idem: Engine) -> None:
     """A dataclass does not say which of its fields were given; a pydantic model does."""
     pydantic = pytest.importorskip("pydantic")

@@ -161,7 +161,7 @@ def test_a_clock_that_is_set_forward_past_the_retention_forgets_what_was_done(pa
     for passed in (86_000.0, -900.0):  # of a retention of a day
         now[0] = 1_000.0 + passed
         assert isinstance(store.reserve(claim(token=B)), Record)
-    now[0] = 1_000.0 + 86_400.0 + 601.0  # and of max_hold, which a run may take before it begins
+    now[0] = 1_000.0 + 86_400.0 + 601.0  # and of max_hold, for which a run may last
     assert store.reserve(claim(token=B)) is None
     store.close()
 

@@ -3,26 +3,38 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
-from typing import Any, ParamSpec
+import threading
+from collections.abc import Callable, Generator, Iterable
+from contextlib import contextmanager
+from typing import Any, Final, ParamSpec
 
 from idemcore.events import Event, Observer, log_events
+from idemcore.messenger import Messenger, hurries
 
 P = ParamSpec("P")
 
 _log = logging.getLogger("idemcore")
 
 
+class _Held(threading.local):
+    """The events that the looking thread holds back; None where it holds none."""
+
+    events: list[Event] | None = None
+
+
 class Announcer:
     """Tells observers what happened; one that raises is logged.
 
     Called with an event's class and fields rather than an event, so that nothing is made where the only
-    observer is the log and its level says that nobody reads it.
+    observer is the log and its level says that nobody reads it. A thread that hurries leaves the telling to
+    a messenger.
     """
 
     def __init__(self, observers: Iterable[Observer]) -> None:
         self._observers = tuple(observers)
         self._only_logs = self._observers == (log_events,)
+        self._held = _Held()
+        self._messenger: Final = Messenger()
 
     def __call__(self, kind: Callable[P, Event], /, *args: P.args, **kwargs: P.kwargs) -> None:
         """Makes the event of class `kind` from its fields and hands it to each observer."""
@@ -30,6 +42,40 @@ class Announcer:
         if self._only_logs and not _log.isEnabledFor(made.level):
             return
         event = kind(*args, **kwargs)
+        if self._held.events is not None:
+            self._held.events.append(event)
+        else:
+            self._pass_on(event)
+
+    @contextmanager
+    def held(self) -> Generator[None]:
+        """Holds the calling thread's events back until the end of the block, for whoever has a lock in it.
+
+        An observer may call the engine, which may want that lock.
+        """
+        if self._held.events is not None:
+            yield
+            return
+        events: list[Event] = []
+        self._held.events = events
+        try:
+            yield
+        finally:
+            self._held.events = None
+            for event in events:
+                self._pass_on(event)
+
+    def finish(self) -> None:
+        """Waits a while for the events that a messenger still has to tell."""
+        self._messenger.finish()
+
+    def _pass_on(self, event: Event) -> None:
+        if hurries():
+            self._messenger.take(self._tell, event)
+        else:
+            self._tell(event)
+
+    def _tell(self, event: Event) -> None:
         for observer in self._observers:
             try:
                 observer(event)

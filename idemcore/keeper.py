@@ -4,7 +4,8 @@ A lease is renewed first when a third of it has passed, then every sixth until o
 store caps a claim at `max_hold`; a run that goes on beyond it may be joined by a second one, which the
 event `LeaseEnded` reports. Attempts are held weakly: one that nobody holds any more renews nothing, so
 its lease ends by itself. The thread starts when it is first needed, and `step` does all the work of one
-moment, so that tests need no thread and no waiting.
+moment, so that tests need no thread and no waiting. What the thread has to tell, a messenger tells: no
+observer is waited for.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from typing import TYPE_CHECKING, Final
 
 from idemcore import events, forked
 from idemcore.announcer import Announcer
+from idemcore.messenger import hurry
 from idemcore.owned_thread import Bell, OwnedThread
 from idemcore.record import Answer, Claim, Tombstone
 from idemcore.recordings import Forgettable, GivenUp, Recordings
@@ -164,6 +166,7 @@ class Keeper(forked.Forkable):
         self._stopped = True
         self._thread.end(STOPS_WITHIN / 2)
         self._recordings.finish(STOPS_WITHIN)
+        self.emit.finish()
 
     def _held(self) -> list[Watched]:
         """The attempts that are watched and that somebody holds; the others are watched no more."""
@@ -229,6 +232,7 @@ class Keeper(forked.Forkable):
 
 def _keep(reference: weakref.ref[Keeper], bell: Bell) -> None:
     """The thread: holds its keeper only while it works, so a forgotten engine can be collected."""
+    hurry()  # an observer that hangs must cost no claim
     while (keeper := reference()) is not None:
         try:
             while True:

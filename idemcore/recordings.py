@@ -163,7 +163,7 @@ class Recordings:
     def _settle_joined(self, pending: _Pending, now: float) -> _Came:
         """One thread at a time: the end is made once, lest a second try find another run's claim."""
         token = pending.claim.token
-        with self._settling:
+        with self._emit.held(), self._settling:
             if token not in self._pending:
                 return _Came.DONE
             came = self._record(pending, now)

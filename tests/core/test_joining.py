@@ -5,6 +5,8 @@ from __future__ import annotations
 import gc
 import logging
 import os
+import threading
+import time
 import weakref
 from collections.abc import Callable
 from datetime import timedelta
@@ -16,6 +18,7 @@ from idemcore import (
     AlreadyCommitted,
     Attempt,
     ConfigurationError,
+    Engine,
     InProgress,
     LeaseLost,
     MemoryStore,
@@ -27,8 +30,9 @@ from idemcore import (
     identify,
 )
 from idemcore.record import Answer, Claim, Record, State
+from idemcore.recordings import FIRST_LOOK
 from idemcore.stores.base import FAILED_AFTER_COMMIT, CallersTransaction, JoiningStore, NotJoined
-from tests.core.engine_fixtures import BLOCK, Bench, Faulty, make_bench
+from tests.core.engine_fixtures import BLOCK, TEN_EUROS, Bench, Faulty, make_bench
 
 IDENTITY = identify("t", "charge", "k")
 POLICY = Policy(lease=timedelta(seconds=6), max_hold=timedelta(seconds=60))
@@ -481,3 +485,32 @@ def test_a_forked_child_joins_nothing(bench: Bench, transaction: Transaction) ->
     attempt._process = object()  # as a child sees it
     with pytest.raises(ConfigurationError, match="parent"):
         attempt.join(transaction)
+
+
+def test_an_observer_may_call_the_engine_while_joined_ends_are_settled() -> None:
+    """It asked for another end that was to be settled, and waited for the lock that its own teller held."""
+    store = JoinableMemory()
+    store.inner = MemoryStore()
+    found: list[object] = []
+
+    def asks(event: events.Event) -> None:
+        if isinstance(event, events.RecordingRecovered) and not found:
+            found.append(None)
+            found[0] = idem.begin(scope="t", operation="charge", key="b", fingerprint=TEN_EUROS)
+
+    idem = Engine(store, policy=Policy(keep=(ZeroDivisionError,)), observers=[asks])
+    idem.keeper._rouse = lambda: True  # type: ignore[method-assign]  # the test steps it
+    transactions = [Transaction(), Transaction()]
+    for key, transaction in zip("ab", transactions, strict=True):
+        attempt = idem.begin(scope="t", operation="charge", key=key, fingerprint=TEN_EUROS)
+        assert isinstance(attempt, Attempt)
+        attempt.join(transaction)
+        attempt.fail(ZeroDivisionError())
+    for transaction in transactions:
+        transaction.rollback()
+    time.sleep(FIRST_LOOK)
+    stepping = threading.Thread(target=idem.keeper.step, daemon=True)
+    stepping.start()
+    stepping.join(30)
+    assert not stepping.is_alive(), "it waits for itself"
+    assert isinstance(found[0], Replay)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 from uuid import UUID
 
 from idemcore.child_key import child_key
-from idemcore.current import CURRENT
+from idemcore.current import CURRENT, leave
 from idemcore.errors import ConfigurationError, LeaseLost
 from idemcore.identity import Identity
 from idemcore.joining import join
@@ -47,7 +47,7 @@ class Attempt(Settling):
     __slots__ = ("_context", "outer")
 
     def __init__(self, keeper: Keeper, claim: Claim, policy: Policy, claimed_at: float) -> None:
-        self._context: Token[Attempt] | None = None
+        self._context: Token[Attempt | None] | None = None
         self.outer: Final[Attempt | None] = CURRENT.get(None)
         super().__init__(keeper, claim, policy, claimed_at)
 
@@ -118,7 +118,8 @@ class Attempt(Settling):
 
         Args:
             error: what was raised: kept, if the policy's `keep` names it; in doubt, if `unknown` does,
-                or does it by a class nearer to the error's own.
+                or does it by a class nearer to the error's own. Of a group that neither names, what is in
+                it decides: in doubt if one is, kept if all are.
             reason: a short word instead of an exception, such as ``status_500``.
         """
         if error is None:
@@ -198,9 +199,15 @@ class Attempt(Settling):
     def __exit__(
         self, exc_type: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        if self._context is not None:
-            CURRENT.reset(self._context)
-            self._context = None
+        try:
+            self._settle_left(error)
+        finally:
+            context, self._context = self._context, None
+            if context is not None:
+                leave(self, context)
+
+    def _settle_left(self, error: BaseException | None) -> None:
+        """The ``with`` block is left, by an exception or without one."""
         if self.settled:
             return
         if error is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextvars import ContextVar
+from contextvars import ContextVar, Token
 from typing import TYPE_CHECKING, Final, TypeVar, overload
 
 from idemcore.errors import ConfigurationError
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 D = TypeVar("D")
 _RAISE: Final = object()
-CURRENT: Final[ContextVar[Attempt]] = ContextVar("idemcore_attempt")
+CURRENT: Final[ContextVar[Attempt | None]] = ContextVar("idemcore_attempt")
 
 
 @overload
@@ -31,13 +31,28 @@ def current_attempt(default: object = _RAISE) -> object:
     Raises:
         ConfigurationError: there is none, and no default.
     """
-    attempt = CURRENT.get(default)
-    if attempt is _RAISE:
+    attempt = CURRENT.get(None)
+    if attempt is not None:
+        return attempt
+    if default is _RAISE:
         raise ConfigurationError(
             "There is no current attempt: call this inside a protected view, function or `with attempt`, or "
             "say current_attempt(None) where protection is optional or may be switched off."
         )
-    return attempt
+    return default
+
+
+def leave(attempt: Attempt, entered: Token[Attempt | None]) -> None:
+    """The calling code runs in `attempt` no more, whichever context it was entered in.
+
+    A generator that a thread pool drives runs each of its steps in a copy of a context, and may be closed in
+    another task than it was begun in. What holds in the context of the beginning is out of reach from there.
+    """
+    try:
+        CURRENT.reset(entered)
+    except ValueError:  # of another context
+        if CURRENT.get(None) is attempt:
+            CURRENT.set(attempt.outer)
 
 
 def runs_within(identity: Identity) -> bool:

@@ -228,18 +228,38 @@ def ending_of(error: BaseException, policy: Policy) -> Ending:
     """Says how user code ended that raised: the nearest of its classes that the policy names decides.
 
     A bank's timeout is one of its errors, and still no answer; a list that is read before the other one
-    would keep it as final.
+    would keep it as final. A group of exceptions whose own classes the policy does not name ended as what is
+    in it: in doubt if one of these is, with an answer if each is one.
 
     Args:
         error: what was raised.
         policy: of this attempt.
     """
+    endings = set()
+    left = [error]  # no recursion: groups may be nested however deep
+    while left:
+        one = left.pop()
+        ending = _named(one, policy)
+        if ending is None and isinstance(one, BaseExceptionGroup):
+            left += one.exceptions
+        else:
+            endings.add(ending if ending is not None else Ending.FAILURE)
+    if Ending.DOUBT in endings:
+        return Ending.DOUBT
+    return Ending.FAILURE if Ending.FAILURE in endings else Ending.SUCCESS
+
+
+def _named(error: BaseException, policy: Policy) -> Ending | None:
+    """What the policy says of an exception's classes. Those that any exception has say nothing of a group."""
+    of_group = isinstance(error, BaseExceptionGroup)
     for cls in type(error).__mro__:
+        if of_group and cls in (Exception, BaseException):
+            continue
         if cls in policy.unknown:
             return Ending.DOUBT
         if cls in policy.keep:
             return Ending.SUCCESS
-    return Ending.FAILURE
+    return None
 
 
 def settle(ending: Ending, policy: Policy, attempt: int) -> Settlement:

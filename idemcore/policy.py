@@ -37,7 +37,8 @@ class Policy:
         keep: exceptions that are an answer: recorded, and raised again on replay.
         unknown: exceptions that leave it open whether the work was done, such as a provider's timeout:
             nothing runs again until an operator settles it. Where `keep` names a base class of one, or the
-            other way round, the class nearer to the raised exception's own decides.
+            other way round, the class nearer to the raised exception's own decides. An exception group that
+            neither names is in doubt if one of its exceptions is, and kept if all of them are.
         lease_seconds: the lease as a number, as stores take it; made from it, like the two that follow.
         max_hold_seconds: likewise.
         retention_seconds: likewise.

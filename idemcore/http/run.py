@@ -7,12 +7,13 @@ from collections.abc import Callable
 from typing import Final, ParamSpec, TypeVar
 
 from idemcore.attempt import Attempt
-from idemcore.current import CURRENT
+from idemcore.current import CURRENT, leave
 from idemcore.errors import IdempotencyError
 from idemcore.http.answer import HTTPAnswer, fault_of, from_outcome, is_status, to_meta
 from idemcore.http.headers import HeaderFilter, can_be_sent
 from idemcore.http.kept_answers import AnswerHead
 from idemcore.http.policy import HTTPPolicy, Redact
+from idemcore.machine import Ending, ending_of
 from idemcore.meta import encode_meta
 from idemcore.record import Answer, Tombstone
 from idemcore.settling import Replay
@@ -68,7 +69,7 @@ class Run:
         try:
             return code(*args, **kwargs)
         finally:
-            CURRENT.reset(context)
+            leave(attempt, context)
 
     def keeps(self, head: AnswerHead) -> bool:
         """Whether this answer is the operation's final one."""
@@ -126,7 +127,7 @@ class Run:
 
     def doubt(self, error: BaseException) -> None:
         """Settles at once where the policy's `unknown` names this error, whatever answer is made of it."""
-        if isinstance(error, self._policy.unknown):
+        if ending_of(error, self._policy.core_policy()) is Ending.DOUBT:
             self.fail(error)
 
     def _outcome_of(self, head: AnswerHead, body: bytes) -> Answer | Tombstone:

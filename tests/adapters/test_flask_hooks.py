@@ -129,12 +129,13 @@ def test_a_worker_that_is_stopped_frees_the_request() -> None:
 
 
 @pytest.mark.parametrize("handled", [False, True])
-def test_an_exception_that_leaves_the_outcome_open(handled: bool) -> None:
+@pytest.mark.parametrize("error", [Timeout(), ExceptionGroup("", [Timeout()])], ids=["alone", "in a group"])
+def test_an_exception_that_leaves_the_outcome_open(error: Exception, handled: bool) -> None:
     """A provider's timeout is not made harmless by the errorhandler that renders it."""
     bench = FlaskBench().start()
-    pay(bench, raising(Timeout()), unknown=(Timeout,))
+    pay(bench, raising(error), unknown=(Timeout,))
     if handled:
-        bench.app.register_error_handler(Timeout, lambda error: ("try again", 504))
+        bench.app.register_error_handler(type(error), lambda error: ("try again", 504))
     assert bench.post().status_code == (504 if handled else 500)
     got = bench.post()
     assert code_of(got) == "outcome_unknown"

@@ -7,7 +7,8 @@ import os
 import pickle
 import sys
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextvars import copy_context
 from datetime import timedelta
 from pathlib import Path
 from random import Random
@@ -102,6 +103,129 @@ def test_an_exception_named_unknown_holds_the_key_under_rerun_too(bench: Bench) 
     policy = Policy(unknown=(TimeoutError,))
     with pytest.raises(TimeoutError), bench.attempt(policy=policy):
         raise TimeoutError
+    with pytest.raises(OutcomeUnknown):
+        bench.begin()
+
+
+class BankTimeout(Exception):
+    """Leaves it open whether the bank has paid."""
+
+
+class BankRefused(Exception):
+    """The bank's final answer."""
+
+
+NAMED = Policy(unknown=(BankTimeout,), keep=(BankRefused,))
+
+
+@pytest.mark.parametrize(
+    ("left", "error", "record"),
+    [
+        (BankTimeout(), BankTimeout, "unknown"),
+        (BankRefused(), BankRefused, "completed"),
+        (ValueError(), ValueError, "released"),
+        (None, ConfigurationError, "tombstone"),
+    ],
+    ids=["in doubt", "kept", "failed", "unsettled"],
+)
+def test_a_block_that_is_left_in_another_context_is_settled(
+    bench: Bench, left: Exception | None, error: type[Exception], record: str
+) -> None:
+    """A generator that a thread pool drives runs each step in a context of its own: ValueError of contextvars
+    came before the settlement, and the timeout that was named unknown ran again.
+    """
+
+    def steps() -> Iterator[str]:
+        with bench.attempt(policy=NAMED):
+            yield "under way"
+            if left is not None:
+                raise left
+
+    driven = steps()
+    assert copy_context().run(next, driven) == "under way"
+    with pytest.raises(error):
+        copy_context().run(next, driven)
+    found = bench.idem.get(identify("t", "charge", "k"))
+    assert isinstance(found, Record)
+    assert found.state.value == record
+
+
+def test_a_settled_block_is_left_in_another_context_without_an_error(bench: Bench) -> None:
+    """As a framework leaves a dependency; and where the attempt was current there, it is no more."""
+    attempt = bench.attempt()
+    entered = copy_context()
+    entered.run(attempt.__enter__)
+    attempt.complete(b"paid")
+    inside = entered.copy()
+    inside.run(attempt.__exit__, None, None, None)
+    assert inside.run(current_attempt, None) is None
+    assert bench.replay().outcome.body == b"paid"
+
+
+@pytest.mark.parametrize(
+    ("error", "record"),
+    [
+        (ExceptionGroup("", [BankTimeout()]), "unknown"),
+        (ExceptionGroup("", [ValueError(), ExceptionGroup("", [BankRefused(), BankTimeout()])]), "unknown"),
+        (BaseExceptionGroup("", [KeyboardInterrupt(), BankTimeout()]), "unknown"),
+        (ExceptionGroup("", [BankRefused(), ExceptionGroup("", [BankRefused()])]), "completed"),
+        (ExceptionGroup("", [BankRefused(), ValueError()]), "released"),
+        (BaseExceptionGroup("", [KeyboardInterrupt(), BankRefused()]), "released"),
+    ],
+    ids=["timeout", "nested", "with Ctrl-C", "kept", "kept and failed", "kept and Ctrl-C"],
+)
+def test_a_group_of_exceptions_is_judged_by_what_is_in_it(
+    bench: Bench, error: BaseExceptionGroup[BaseException], record: str
+) -> None:
+    """A task group wraps what its tasks raise; a timeout in it was a failure like any other, and paid twice."""
+    with pytest.raises(type(error)) as caught, bench.attempt(policy=NAMED):
+        raise error
+    assert caught.value is error
+    found = bench.idem.get(identify("t", "charge", "k"))
+    assert isinstance(found, Record)
+    assert found.state.value == record
+
+
+def test_a_class_that_names_every_exception_does_not_hide_the_doubt_in_a_group(bench: Bench) -> None:
+    """`keep=(Exception,)` names the group as it names all; the timeout in it is named more nearly."""
+    policy = Policy(keep=(Exception,), unknown=(BankTimeout,))
+    with pytest.raises(ExceptionGroup), bench.attempt(policy=policy):
+        raise ExceptionGroup("", [ValueError(), BankTimeout()])
+    with pytest.raises(OutcomeUnknown):
+        bench.begin()
+
+
+def test_a_group_whose_own_class_is_named_is_what_that_says(bench: Bench) -> None:
+    """Whoever names groups has thought of what is in them."""
+    policy = Policy(keep=(ExceptionGroup,), unknown=(BankTimeout,))
+    with pytest.raises(ExceptionGroup), bench.attempt(policy=policy):
+        raise ExceptionGroup("", [BankTimeout()])
+    assert bench.replay().outcome.kind == "raised"
+
+
+def test_a_kept_group_comes_back_as_a_recorded_failure(bench: Bench) -> None:
+    """Its exceptions have no JSON form; nothing runs again."""
+
+    def pay() -> None:
+        ran.append(None)
+        raise ExceptionGroup("both", [BankRefused(), BankRefused()])
+
+    ran: list[None] = []
+    asked: Any = {"scope": "t", "operation": "charge", "key": "k", "fingerprint": TEN_EUROS, "codec": JSON}
+    with pytest.raises(ExceptionGroup):
+        bench.idem.run(pay, policy=NAMED, **asked)
+    with pytest.raises(RecordedFailure, match="both"):
+        bench.idem.run(pay, policy=NAMED, **asked)
+    assert ran == [None]
+
+
+def test_groups_may_be_nested_however_deep(bench: Bench) -> None:
+    """Deeper than Python's stack: the claim is settled all the same."""
+    deep: Exception = BankTimeout()
+    for _ in range(5000):
+        deep = ExceptionGroup("", [deep])
+    attempt = bench.attempt(policy=NAMED)
+    attempt.fail(deep)
     with pytest.raises(OutcomeUnknown):
         bench.begin()
 

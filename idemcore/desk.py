@@ -72,7 +72,8 @@ class OperatorDesk(ABC):
         retention: timedelta | None = None,
     ) -> bool:
         """Settles an outcome that no run will, as an operator found it, by compare-and-set: an unknown or
-        abandoned one, or that of a run which died after its transaction was committed (`Attempt.join`).
+        abandoned one, or that of a run which died after its transaction was committed (`Attempt.join`). A
+        released record, which a retry may run again, is closed so by ``"done"`` or an Answer.
 
         Args:
             identity: as in `get`.

@@ -144,7 +144,9 @@ class LMDBStore:
             row, left = self._get(txn, identity), _text(verdict_token(seen_token))
             if not isinstance(row, Row):
                 return False
-            if row.token == _text(seen_token) and (row.state == "unknown" or row.abandoned(now)):
+            closed_in_time = to != "released" and row.state == "released"
+            in_doubt = row.state == "unknown" or row.abandoned(now)
+            if row.token == _text(seen_token) and (in_doubt or closed_in_time):
                 if to == "released":
                     self._put(txn, identity, row.settled("released", now, retention, token=left))
                 else:

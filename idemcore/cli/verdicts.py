@@ -83,6 +83,7 @@ def resolve(
     as_json: bool,
 ) -> None:
     """Settle the unknown, abandoned or unanswered outcome under KEY. Look the work up first, where it was done.
+    A released record, which a retry may run again, is closed by --as done.
 
     --as done: retries are told that it is done, and nothing runs again. With --answer they are given the
     body in FILE: of an HTTP request with its --status and --header (Content-Type: application/json where no
@@ -167,10 +168,11 @@ def _settle(
     record = _readable(named)
     if verdict == "not_done" and record.state is State.COMMITTED:
         raise Wrong(f"{_COMMITTED} `resolve --as done` ends it, once its lease is over.")
-    if state_of(record) not in (State.UNKNOWN, ABANDONED, UNANSWERED):
+    closed_in_time = verdict != "not_done" and record.state is State.RELEASED
+    if not closed_in_time and state_of(record) not in (State.UNKNOWN, ABANDONED, UNANSWERED):
         raise Wrong(
             f"This record is {state_of(record)}. Only an unknown outcome, or a run whose lease is over, is "
-            "resolved."
+            "resolved; and --as done closes a released record, which a retry may run again."
         )
     _ask(named.identity, record, "answer" if isinstance(verdict, Answer) else verdict.replace("_", "-"), yes)
     if not idem.resolve(named.identity, record.token, verdict, retention=kept):

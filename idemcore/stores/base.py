@@ -113,8 +113,9 @@ class Store(Protocol):
     def resolve(self, identity: Identity, seen_token: bytes, to: Verdict, retention: float) -> bool:
         """An operator's verdict, by compare-and-set: only on that token, and only on a record that is
         unknown, or claimed or committed with its lease over. A committed one never becomes released: its
-        rows are there, and a second run would write them again. Clears hold; attempt number and fingerprint
-        stay.
+        rows are there, and a second run would write them again. A released one takes an outcome too, from
+        whoever learns before a retry comes that the work was done. Clears hold; attempt number and
+        fingerprint stay.
 
         It leaves `verdict_token` of the seen one, so that the claim which it ended is nobody's any more: a
         caller whose acknowledgement got lost could else claim under its old token again, and whoever had

@@ -189,7 +189,8 @@ class MemoryStore(forked.Forkable):
             left = verdict_token(seen_token)
             if entry.token == left:  # an earlier try of a verdict on this token: was it this one?
                 return entry.state is State.RELEASED if to == "released" else entry.holds(to)
-            if entry.token != seen_token or not entry.open(now):
+            closed_in_time = to != "released" and entry.state is State.RELEASED
+            if entry.token != seen_token or not (entry.open(now) or closed_in_time):
                 return False
             if to == "released" and entry.state is State.COMMITTED:
                 return False

@@ -328,6 +328,37 @@ def test_retries_of_a_request_are_given_the_operators_answer(shell: Shell, tmp_p
     assert again.headers["Idempotent-Replayed"] == "true"
 
 
+def test_what_was_freed_by_mistake_is_closed_before_a_retry_comes(shell: Shell, tmp_path: Path) -> None:
+    """By the digest alone, for no operator knows the client's key; and then the retry has its answer."""
+    app = shop(shell)
+    send = {"headers": {"Idempotency-Key": "order-1"}, "json": {"sku": "a"}}
+    assert app.test_client().post("/orders", **send).status_code == 500
+    (row,) = told(shell, "ls", "--open")
+    digest = f"#{row['digest']}"
+    assert told(shell, "release", digest, "--yes")["was"] == "unknown"
+    for again in (("release",), ("resolve", "--as", "not-done")):
+        refused = shell.run(*again, digest, "--yes")
+        assert (refused.exit_code, "This record is released" in refused.stderr) == (2, True)
+    file = tmp_path / "order.json"
+    file.write_text('{"order": 7}')
+    asked = ["resolve", digest, "--as", "done", "--answer", str(file), "--status", "201"]
+    assert "This record is released, in attempt 1" in shell.run(*asked, typed="n\n").stderr
+    assert told(shell, *asked, "--yes")["was"] == "released"
+    answer = app.test_client().post("/orders", **send)
+    assert (answer.status, answer.get_json()) == ("201 Created", {"order": 7})
+
+
+def test_a_retry_that_came_first_is_not_closed(shell: Shell) -> None:
+    """It works, or has worked: the record says so, and a verdict is refused."""
+    fill(shell)
+    running = shell.attempt("freed")
+    refused = shell.run("resolve", "freed", *NAMED, "--as", "done", "--yes")
+    assert (refused.exit_code, "This record is claimed" in refused.stderr) == (2, True)
+    running.complete(b"receipt")
+    refused = shell.run("resolve", "freed", *NAMED, "--as", "done", "--yes")
+    assert (refused.exit_code, "This record is completed" in refused.stderr) == (2, True)
+
+
 def test_flask_offers_the_same_commands(shell: Shell) -> None:
     """All that need a store, with the same options less those that name it."""
     group = shop(shell).cli.commands["idemcore"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from idemcore.record import State
 from tests.core.model_rules import World
 from tests.core.model_store import Made, ModelStore, Row, Verdict, lease_over, max_hold_over, retention_over
 from tests.core.model_world import (
@@ -73,6 +74,7 @@ def wrong_verdict(scene: Scene, row: Row, verdict: Verdict) -> str:
     if scene.ground == "committed" and verdict == "released":
         return COMMITTED_IS_FINAL + "an operator freed it for another run"
     ended = scene.ground in ("running", "held", "committed") and not row.lease
-    if scene.ground == "doubt" or ended:
+    closed_in_time = verdict != "released" and row.state is State.RELEASED
+    if scene.ground == "doubt" or ended or closed_in_time:
         return ""
     return ONE_EFFECT + f"an operator settled a run that is {scene.ground}"

@@ -143,7 +143,10 @@ class ModelStore:
         if row is None:
             return None, False
         nobodys = self.token_of_verdict(seen)
-        open_ = self.open_to_verdicts(row) and (to != "released" or self.may_be_cleared(row))
+        if to == "released":
+            open_ = self.open_to_verdicts(row) and self.may_be_cleared(row)
+        else:
+            open_ = self.open_to_verdicts(row) or row.state is State.RELEASED
         if row.token != seen or not open_:
             done = row.state is State.RELEASED if to == "released" else row.outcome == to
             return row, row.token == nobodys and done

@@ -186,8 +186,13 @@ class ModelStore:
     def resolve(self, identity: Identity, seen_token: bytes, to: Verdict, retention: float) -> bool:
         row = self.rows.get(identity)
         left = verdict_token(seen_token)
-        judged = (State.UNKNOWN, State.CLAIMED) if to == "released" else tuple(State)
-        if row is not None and row.token == seen_token and self.open(identity) and row.state in judged:
+        if row is None:
+            return False
+        if to == "released":
+            judged = self.open(identity) and row.state is not State.COMMITTED
+        else:
+            judged = self.open(identity) or row.state is State.RELEASED
+        if row.token == seen_token and judged:
             row = replace(row, token=left)
             if to == "released":
                 until = max(row.expires_at, self.now + retention)
@@ -197,7 +202,7 @@ class ModelStore:
             else:
                 self.rows[identity] = self.finished(row, to, retention)
             return True
-        if row is None or row.token != left:
+        if row.token != left:
             return False
         if to == "released":
             return row.state is State.RELEASED

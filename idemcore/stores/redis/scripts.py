@@ -254,7 +254,7 @@ RESOLVE: Final = Script("""
 local _, r = look()
 if not r then return 0 end
 local outcome = ARGV[4] and read(ARGV[4], ARGV[5])
-if r.token == ARGV[1] and (r.state == 'U' or abandoned(r)) then
+if r.token == ARGV[1] and (r.state == 'U' or abandoned(r) or (outcome and r.state == 'R')) then
   r.token = ARGV[2]
   if outcome then
     answer(r, outcome)

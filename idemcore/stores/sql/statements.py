@@ -182,11 +182,14 @@ def build(table: Table, backend: Backend) -> Statements:
     renew = b.update(b.owned, lease_until=case((latest < now + b.lease, latest), else_=now + b.lease))
     left = c.lease_until - now
     lease_left = select(left).where(b.this_row)
-    judged = and_(c.token == bindparam("seen_token", type_=LargeBinary), b.open)
+    seen = c.token == bindparam("seen_token", type_=LargeBinary)
     nobodys = bindparam("verdict_token", type_=LargeBinary)
-    resolve_outcome = b.update(judged, token=nobodys, expires_at=b.kept(), **b.outcome())
+    resolve_outcome = b.update(
+        seen, or_(b.open, b.in_state(State.RELEASED)), token=nobodys, expires_at=b.kept(), **b.outcome()
+    )
     resolve_released = b.update(
-        judged,
+        seen,
+        b.open,
         b.not_in_state(State.COMMITTED),
         token=nobodys,
         state=text_literal(State.RELEASED.value),

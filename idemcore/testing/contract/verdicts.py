@@ -93,14 +93,43 @@ class VerdictContract(ContractCase):
         assert self.record().state is State.UNKNOWN
 
     def test_a_running_claim_cannot_be_resolved(self) -> None:
-        """Its owner is alive; nor can what is finished or released be judged again."""
+        """Its owner is alive; nor can what is finished be judged again, or what is released be released."""
         self.begin(claim(A))
         assert not self.store.resolve(ONE, A, "released", RETENTION)
         self.store.complete(claim(A), ANSWER)
         assert not self.store.resolve(ONE, A, "released", RETENTION)
         assert not self.store.resolve(ONE, A, TOO_LARGE, RETENTION)
         self.store.release(self.begin(claim(A, TWO)), "released")
-        assert not self.store.resolve(TWO, A, ANSWER, RETENTION)
+        assert not self.store.resolve(TWO, A, "released", RETENTION)
+        assert self.record(TWO).token == A
+
+    def test_what_is_released_is_closed_before_a_retry_comes(self) -> None:
+        """By its own run or by a verdict that was wrong: the work was done, and nobody runs it again."""
+        self.in_doubt()
+        assert self.store.resolve(ONE, A, "released", RETENTION)
+        three = ONE._replace(key="three")
+        assert self.store.release(self.begin(claim(A, three, attempt=2)), "released")
+        for identity, outcome in ((ONE, TOO_LARGE), (three, ANSWER)):
+            seen = self.record(identity).token
+            assert not self.store.resolve(identity, B, outcome, RETENTION)
+            assert self.store.resolve(identity, seen, outcome, RETENTION)
+            assert self.store.resolve(identity, seen, outcome, RETENTION)
+            record = self.record(identity)
+            finished = State.COMPLETED if outcome is ANSWER else State.TOMBSTONE
+            assert (record.state, record.attempt, record.fingerprint) == (finished, 2, TEN_EUROS)
+            assert record.completed_at is not None
+            assert record.token not in (A, B, seen)
+            assert not self.store.take_over(seen, claim(B, identity, attempt=3))
+            self.age(identity, RETENTION - 100)
+            assert not self.record(identity).past_retention
+
+    def test_a_retry_that_came_first_keeps_what_was_released(self) -> None:
+        """It runs, so nobody says meanwhile how it ends."""
+        self.store.release(self.begin(claim(A)), "released")
+        assert self.store.take_over(A, claim(B, attempt=2))
+        assert not self.store.resolve(ONE, A, TOO_LARGE, RETENTION)
+        assert not self.store.resolve(ONE, B, TOO_LARGE, RETENTION)
+        assert isinstance(self.store.complete(claim(B, attempt=2), ANSWER), Stored)
 
     def test_a_late_owner_does_not_overwrite_a_verdict(self) -> None:
         """It is told what the operator recorded."""

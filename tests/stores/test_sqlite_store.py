@@ -16,6 +16,7 @@ import pytest
 from sqlalchemy import MetaData, create_engine, text
 from sqlalchemy.engine import make_url
 
+from idemcore.engine import Engine
 from idemcore.errors import ConfigurationError, StoreFull, StoreUnavailable
 from idemcore.identity import Identity
 from idemcore.record import Answer, Found, Record, State, Stored, Superseded, UnreadableRecord
@@ -589,3 +590,16 @@ def test_what_a_trigger_says_is_in_no_traceback(store: SQLAlchemyStore, outside:
     with pytest.raises(ConfigurationError, match="SQLITE_CONSTRAINT_TRIGGER") as refused:
         store.reserve(secret)
     assert "secret-key" not in "".join(traceback.format_exception(refused.value))
+
+
+def test_a_store_of_ones_own_outlives_its_engine(tmp_path: Path) -> None:
+    """It may serve another. A closed engine does not hand it out, so whoever made it keeps and closes it."""
+    with closing(open_store(f"sqlite:///{tmp_path / 'a.db'}")) as store:
+        for number in (1, 2):
+            with Engine(store, observers=()) as idem:
+                idem.create_schema()
+                asked = {"scope": f"tenant-{number}", "operation": "charge", "key": "k", "fingerprint": "v1:x"}
+                idem.begin(**asked).complete(b"")  # type: ignore[union-attr, arg-type]  # a first attempt
+            with pytest.raises(ConfigurationError, match="engine is closed"):
+                _ = idem.store
+        assert len(store.find(limit=10)) == 2

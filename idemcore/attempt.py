@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self
 from uuid import UUID
 
+from idemcore import events
 from idemcore.child_key import child_key
 from idemcore.current import CURRENT, leave
 from idemcore.errors import ConfigurationError, LeaseLost
@@ -21,7 +22,7 @@ from idemcore.keeper import Keeper
 from idemcore.machine import Ending, ending_of
 from idemcore.meta import encode_meta
 from idemcore.policy import Policy
-from idemcore.raised import encode_exception
+from idemcore.raised import encode_exception, is_whole
 from idemcore.record import Answer, Claim, Kind, Tombstone
 from idemcore.settling import Replay, Settling, storable
 
@@ -127,9 +128,19 @@ class Attempt(Settling):
             return None
         ending = ending_of(error, self._policy)
         if ending is Ending.SUCCESS:
-            return self.finish(_INTERRUPTED, lambda: _raised(error), waits=True)
+            return self.finish(_INTERRUPTED, lambda: self._raised(error), waits=True)
         self._leave(ending, type(error).__name__)
         return None
+
+    def _raised(self, error: BaseException) -> Answer | Tombstone:
+        try:
+            body = encode_exception(error)
+        except Exception:
+            # A text or an attribute of it that raises itself: the caller has the exception, retries are told.
+            return Tombstone("not_encodable")
+        if not is_whole(body):  # else nobody would know before the first retry, whose `except` misses it
+            self._keeper.emit(events.AnswerNotKept, self.identity, self.number, "not_rebuildable")
+        return Answer("raised", b"", body)
 
     def renew(self) -> None:
         """Extends the lease by its length from now; long work may call it at will.
@@ -238,11 +249,3 @@ def _answer(kind: Kind, meta: Mapping[str, object] | None, body: bytes) -> Answe
         raise ConfigurationError(
             "complete() takes bytes, and JSON values as meta; the work is recorded as done without answer."
         ) from error
-
-
-def _raised(error: BaseException) -> Answer | Tombstone:
-    try:
-        return Answer("raised", b"", encode_exception(error))
-    except Exception:
-        # A text or an attribute of it that raises itself: the caller has the exception, retries are told.
-        return Tombstone("not_encodable")

@@ -185,7 +185,10 @@ def _adapter(declared: Any) -> Any:
             adapter = TypeAdapter(declared)  # a model, dataclass or TypedDict, which has a config of its own
         reason = _lost_in_json(adapter.core_schema)
     except Exception as error:
-        raise _not_keepable(declared, f"pydantic has no schema for it ({type(error).__name__})") from error
+        reason = f"pydantic has no schema for it ({type(error).__name__})"
+        if isinstance(error, PydanticUserError) and error.code == "typed-dict-version":
+            reason += ", since on this Python it takes typing_extensions.TypedDict and not typing.TypedDict"
+        raise _not_keepable(declared, reason) from error
     if reason is None and _hides_secrets(adapter):
         reason = "it holds a secret, which is masked wherever it is written"
     if reason is not None:

@@ -37,7 +37,9 @@ def current_attempt(default: object = _RAISE) -> object:
     if default is _RAISE:
         raise ConfigurationError(
             "There is no current attempt: call this inside a protected view, function or `with attempt`, or "
-            "say current_attempt(None) where protection is optional or may be switched off."
+            "say current_attempt(None) where protection is optional or may be switched off. A thread that is "
+            "started in there, a pool's too, has none: take the attempt before, and hand it over, or start the "
+            "thread's work by contextvars.copy_context().run(…)."
         )
     return default
 

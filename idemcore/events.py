@@ -123,7 +123,11 @@ class Settled(OperationEvent):
 
 @dataclass(frozen=True, slots=True)
 class AnswerNotKept(OperationEvent):
-    """The work is done and its answer could not be kept: retries will be told so and run nothing."""
+    """The work is done and its answer could not be kept: retries will be told so and run nothing.
+
+    Of an exception that is ``not_rebuildable`` its class's name and its text are kept: retries raise
+    `RecordedFailure`.
+    """
 
     level = logging.WARNING
     text = "answer not kept"

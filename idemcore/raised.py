@@ -17,7 +17,7 @@ from idemcore.exact import tagged, untagged
 from idemcore.module_name import lasting_name
 from idemcore.same import same
 
-__all__ = ["RecordedFailure", "decode_exception", "encode_exception"]
+__all__ = ["RecordedFailure", "decode_exception", "encode_exception", "is_whole"]
 
 _NO_STATE: Final = ("__dict__", "__weakref__")
 
@@ -36,6 +36,11 @@ def encode_exception(error: BaseException) -> bytes:
         return body if _equal(error, decode_exception(body, (type(error),))) else bare
     except Exception:
         return bare
+
+
+def is_whole(body: bytes) -> bool:
+    """Whether `encode_exception` wrote all of it; else a replay raises `RecordedFailure`."""
+    return "args" in json.loads(body)
 
 
 def decode_exception(body: bytes, allowed: Iterable[type[BaseException]]) -> BaseException:

@@ -8,6 +8,7 @@ import pickle
 import sys
 import uuid
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from datetime import timedelta
 from pathlib import Path
@@ -443,6 +444,15 @@ def test_the_current_attempt_is_known_inside_and_only_there(bench: Bench) -> Non
         outer.complete(b"")
     with pytest.raises(ConfigurationError):
         current_attempt()
+
+
+def test_a_thread_inside_of_a_run_is_told_why_it_has_no_attempt(bench: Bench) -> None:
+    """A pool's thread has a context of its own; one that is given the run's has its attempt."""
+    with bench.attempt() as attempt, ThreadPoolExecutor(1) as pool:
+        with pytest.raises(ConfigurationError, match=r"A thread .* has none: .*copy_context"):
+            pool.submit(current_attempt).result()
+        assert pool.submit(copy_context().run, current_attempt).result() is attempt
+        attempt.complete(b"")
 
 
 def test_settled_events_name_the_settlement(bench: Bench) -> None:

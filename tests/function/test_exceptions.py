@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import enum
 import pickle
 import subprocess
 import sys
@@ -180,6 +181,28 @@ def test_one_that_cannot_be_rebuilt_is_raised_as_a_recorded_failure(idem: Engine
             again.value.message,
             str(again.value),
         )
+
+
+class Code(enum.StrEnum):
+    NO_FUNDS = "51"
+
+
+@pytest.mark.parametrize(("code", "told"), [(Code.NO_FUNDS, True), (Code.NO_FUNDS.value, False)])
+def test_an_exception_that_will_not_be_rebuilt_is_announced_when_it_is_kept(
+    bench: Bench, code: str, told: bool
+) -> None:
+    """A member of an enum names a class of the caller's, so it is not written; the first run says so."""
+
+    @idempotent(bench.idem, key="{n}", keep=(CardDeclined,))
+    def f(n: int) -> None:
+        raise CardDeclined(code, detail="no funds")  # type: ignore[arg-type]
+
+    with pytest.raises(CardDeclined):
+        f(1)
+    reasons = [event.reason for event in bench.events if isinstance(event, events.AnswerNotKept)]
+    assert reasons == (["not_rebuildable"] if told else [])
+    with pytest.raises(RecordedFailure if told else CardDeclined):
+        f(1)
 
 
 def test_an_exception_without_a_text_is_kept_too(idem: Engine) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
+import sys
+import typing
 import uuid
 from collections import defaultdict, deque
 from collections.abc import Awaitable, Callable, Iterator, Sequence
@@ -503,3 +505,14 @@ def test_a_deque_that_would_lose_its_bound_is_not_kept(idem: Engine) -> None:
     assert last(2, 3).maxlen == 3
     with pytest.raises(NotReplayable):
         last(2, 3)
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 12), reason="pydantic takes either from there on")
+def test_a_typed_dict_that_pydantic_does_not_take_is_told_what_it_does() -> None:
+    """The class is right, and comes from the wrong module for this version of Python."""
+
+    class Receipt(typing.TypedDict):
+        reference: str
+
+    with pytest.raises(ResultNotSerializable, match=r"it takes typing_extensions\.TypedDict"):
+        TypeCodec(Receipt)

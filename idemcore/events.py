@@ -225,7 +225,13 @@ class ReleaseFailed(OperationEvent):
 
 @dataclass(frozen=True, slots=True)
 class RenewalFailed(OperationEvent):
-    """A renewal did not reach the store; it is tried again until the lease ends."""
+    """A renewal did not reach the store, and is tried again until the lease ends; or it got there too late.
+
+    Attributes:
+        attempt: whose.
+        error: the class of what went wrong. ``sent_late``: its lease was over before, and the claim stands
+            again, for nobody had taken it over.
+    """
 
     level = logging.WARNING
     text = "lease renewal failed"
@@ -240,7 +246,8 @@ class LeaseEnded(OperationEvent):
 
     Attributes:
         attempt: the one that still runs.
-        reason: ``max_hold``, ``lost`` or ``not_renewed``.
+        reason: ``max_hold``; ``lost``, another run has started; ``not_renewed``, the store did not answer, or
+            there are more claims than it renews in time.
     """
 
     level = logging.ERROR

@@ -150,9 +150,17 @@ class Keeper(forked.Forkable):
         """Does what is due now; returns the moment of the next duty."""
         now = self._now()
         due = [attempt for attempt in self._held() if attempt._due <= now]
-        for attempt in sorted(due, key=lambda attempt: attempt._lease_ends):
-            self._renew(attempt, now)
-        self._recordings.step(now)
+        # Those first whose lease ends first, of leases that can still be saved. Where the store is slow, others
+        # come due meanwhile whose lease ends before: what is not done in time waits for the next look at all.
+        until = now + self._shortest / 6
+        in_turn = iter(sorted(due, key=lambda attempt: (attempt._lease_ends <= now, attempt._lease_ends)))
+        for attempt in in_turn:
+            self._renew(attempt)
+            if self._now() >= until:
+                break
+        for attempt in in_turn:
+            self._tell_if_over(attempt)
+        self._recordings.step(self._now(), self._shortest / 6)
         # The thread rests no longer than the first renewal of the shortest lease it has seen, so that a new
         # claim of that lease or a longer one need not rouse it. An idle one rests longer each time.
         if not self._watched:
@@ -179,8 +187,15 @@ class Keeper(forked.Forkable):
                 self._watched.pop(token, None)
         return held
 
-    def _renew(self, attempt: Watched, now: float) -> None:
-        claim = attempt._claim
+    def _tell_if_over(self, attempt: Watched) -> None:
+        """Says, once, that a lease is over whose renewal still has to wait for others."""
+        claim, now = attempt._claim, self._now()
+        if attempt._due < attempt._lease_ends < now and not (attempt.is_held or attempt.settled):
+            attempt._due = now
+            self.emit(events.LeaseEnded, claim.identity, claim.attempt, "not_renewed")
+
+    def _renew(self, attempt: Watched) -> None:
+        claim, now = attempt._claim, self._now()
         if attempt.is_held:  # nobody else can have the record either
             attempt._due = now + claim.lease / 6
             return
@@ -194,6 +209,9 @@ class Keeper(forked.Forkable):
             attempt._due = now + claim.lease / 6
             return
         if left is not None and left > 0:
+            # Nobody has taken it over. At max_hold it is due at its very end, and that is no delay.
+            if attempt._due < attempt._lease_ends < now:
+                self.emit(events.RenewalFailed, claim.identity, claim.attempt, "sent_late")
             self._schedule(attempt, now, left)
             return
         self._watched.pop(claim.token, None)

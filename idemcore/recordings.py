@@ -198,8 +198,10 @@ class Recordings:
         """When something is to be tried."""
         return [pending.due for pending in self._pending.copy().values()]
 
-    def step(self, now: float) -> None:
-        """Tries what is due, until the store turns out to be away: the rest then waits for its next moment."""
+    def step(self, now: float, within: float) -> None:
+        """Tries what is due, until the store turns out to be away, or to take longer than `within` seconds for
+        it, since renewals wait for this: the rest then waits for its next moment.
+        """
         for pending in self._pending.copy().values():
             if pending.due > now:
                 continue
@@ -218,7 +220,7 @@ class Recordings:
                 self._pending.pop(pending.claim.token, None)
             elif last:
                 self._give_up(pending)
-            if came in _NOT_TAKEN and not last:
+            if (came in _NOT_TAKEN and not last) or self._now() >= now + within:
                 return
 
     def finish(self, within: float) -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import gc
 import os
 import threading
+from collections.abc import Callable
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -25,6 +27,7 @@ from idemcore import (
 from idemcore.identity import identify
 from idemcore.record import Answer, Record, State
 from idemcore.recordings import MAX_PENDING
+from idemcore.testing.clock import FakeClock
 from tests.core.engine_fixtures import TEN_EUROS, Bench, Faulty, make_bench
 
 POLICY = Policy(lease=timedelta(seconds=6), max_hold=timedelta(seconds=60))
@@ -119,6 +122,99 @@ def test_renewals_that_keep_failing_end_in_an_event_and_a_takeover(bench: Bench,
     attempt.complete(b"late")
     second.complete(b"second")
     assert bench.replay().outcome.body == b"second"
+
+
+class Distant(Faulty):
+    """A store that takes 20 ms for a renewal."""
+
+    clock: FakeClock
+
+    def __getattr__(self, verb: str) -> Callable[..., Any]:
+        if verb == "renew":
+            self.clock.advance(0.02)
+        return super().__getattr__(verb)
+
+
+def distant_bench() -> Bench:
+    store = Distant()
+    bench = make_bench(store, POLICY)
+    store.clock = bench.clock
+    return bench
+
+
+def work(bench: Bench, seconds: float) -> None:
+    """The keeper does what is due, and rests until the next duty, as its thread does."""
+    ends = bench.clock() + seconds
+    while bench.clock() < ends:
+        rest = min(bench.idem.keeper.step(), ends) - bench.clock()
+        bench.clock.sleep(rest)
+    bench.idem.keeper.step()
+
+
+def test_a_short_lease_does_not_wait_for_all_that_are_due() -> None:
+    """300 renewals take 6 s; the claim that comes due meanwhile has a lease of 3."""
+    bench = distant_bench()
+    long = Policy(lease=timedelta(seconds=60))
+    held = [bench.attempt(key=str(number), policy=long) for number in range(300)]
+    bench.clock.advance(20)
+    short = Policy(lease=timedelta(seconds=3))
+    held.append(bench.attempt(key="short", policy=short))
+    work(bench, 30)
+    assert bench.seen(events.LeaseEnded) + bench.seen(events.RenewalFailed) == []
+    with pytest.raises(InProgress):
+        bench.begin(key="short", policy=short)
+
+
+def test_a_claim_whose_renewal_has_to_wait_too_long_is_told() -> None:
+    """300 claims of 3 s, of which the store renews half in time: whatever can be taken over was told before."""
+    bench = distant_bench()
+    short = Policy(lease=timedelta(seconds=3))
+    held = [bench.attempt(key=str(number), policy=short) for number in range(300)]
+    work(bench, 8)
+    told = {event.identity for event in bench.seen(events.LeaseEnded) if isinstance(event, events.LeaseEnded)}
+    taken = set()
+    for attempt in held:
+        try:
+            taken.add(bench.attempt(key=attempt.identity.key, policy=short).identity)
+        except InProgress:
+            pass
+    assert taken
+    assert taken <= told
+    assert len(taken) <= 200, "the others could be saved"
+
+
+def test_a_renewal_that_comes_too_late_and_wins_is_told(bench: Bench) -> None:
+    """The process was stopped for longer than a lease, and nobody has come: a warning, and the claim stands."""
+    attempt = bench.attempt()
+    bench.clock.advance(7)
+    pass_time(bench, 3)
+    assert bench.seen(events.RenewalFailed) == [events.RenewalFailed(attempt.identity, 1, "sent_late")]
+    assert bench.seen(events.LeaseEnded) == []
+    with pytest.raises(InProgress):
+        bench.begin()
+
+
+def test_recordings_that_take_long_keep_no_renewal_waiting() -> None:
+    """A store that is back and slow: 300 recordings take 6 s, the claim beside them has a lease of 3."""
+    bench = distant_bench()
+    store = bench.idem.store
+    assert isinstance(store, Distant)
+    short = Policy(lease=timedelta(seconds=3))
+    held = bench.attempt(key="held", policy=short)
+    store.break_next("complete", times=300)
+    for number in range(300):
+        bench.attempt(key=str(number)).complete(b"done")
+    real = store.inner.complete
+
+    def complete(*args: Any) -> Any:
+        bench.clock.advance(0.02)
+        return real(*args)
+
+    store.inner.complete = complete
+    work(bench, 10)
+    assert len(bench.seen(events.RecordingRecovered)) == 300
+    assert bench.seen(events.LeaseEnded) + bench.seen(events.RenewalFailed) == []
+    held.complete(b"")
 
 
 def test_no_renewal_passes_max_hold(bench: Bench, store: Faulty) -> None:

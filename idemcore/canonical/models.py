@@ -10,7 +10,8 @@ from __future__ import annotations
 import dataclasses
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Final, get_args, get_type_hints
+from types import NoneType, UnionType
+from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin, get_type_hints
 
 from .number import Refused
 
@@ -62,11 +63,13 @@ def reading_of_model(cls: Any) -> Callable[[Any], object]:
 
     An unset field holds its default, and a default made by a factory (a new UUID, the time) differs in
     every retry, so unset fields are left out. A default that was changed in place is not unset any more,
-    although pydantic does not note it.
+    although pydantic does not note it. A tag, such as ``type: Literal["refund"] = "refund"``, is written
+    either way: it may be all that tells two models apart, and no retry has another one.
     """
     if getattr(cls, "__pydantic_root_model__", False):
         return lambda model: model.__dict__["root"]
     names = _fingerprinted(cls)
+    tags = frozenset(name for name, field in cls.model_fields.items() if _is_tag(field))
 
     def content(model: Any) -> object:
         held = model.__dict__
@@ -76,7 +79,8 @@ def reading_of_model(cls: Any) -> Callable[[Any], object]:
         said = {
             name: held[name]
             for name in names
-            if name in held and (name in was_set or _changed_in_place(held[name], cls.model_fields[name]))
+            if name in held
+            and (name in was_set or name in tags or _changed_in_place(held[name], cls.model_fields[name]))
         }
         if model.__pydantic_extra__:
             for name, value in model.__pydantic_extra__.items():
@@ -86,6 +90,27 @@ def reading_of_model(cls: Any) -> Callable[[Any], object]:
         return said
 
     return content
+
+
+def _is_tag(field: Any) -> bool:
+    """Whether a field is of a Literal type, and its default says which value and is no matter of chance."""
+    values = _literals(field.annotation)
+    return bool(values) and field.default is not None and (len(values) == 1 or field.default_factory is None)
+
+
+def _literals(annotation: Any) -> tuple[object, ...]:
+    """The values of a Literal type or of a union of such, None among them; nothing for any other type."""
+    origin = get_origin(annotation)
+    if origin is Literal:
+        return get_args(annotation)
+    if origin is Annotated:
+        return _literals(get_args(annotation)[0])
+    if origin is Union or origin is UnionType:
+        arms = [(None,) if arm is NoneType else _literals(arm) for arm in get_args(annotation)]
+        return tuple(value for arm in arms for value in arm) if all(arms) else ()
+    if type(annotation).__name__ == "TypeAliasType":  # of typing, or of typing_extensions
+        return _literals(annotation.__value__)
+    return ()
 
 
 def _changed_in_place(value: object, field: Any) -> bool:

@@ -17,8 +17,8 @@ import pytest
 GOLDEN = Path(__file__).parent / "golden"
 
 # Raised only when lines were added, to freeze these too; a digest that no longer fits is a broken promise.
-FROZEN_LINES = 283
-FROZEN_SHA256 = "3ed1546109e18cb09af0e8a5067b5d98e346fa791fab8590c068af40e6e7d89f"
+FROZEN_LINES = 285
+FROZEN_SHA256 = "321da2cd66a31c9a97fb90242e418128314dc38a5e6e8ab76365adf40eab193c"
 
 
 def _cases() -> ModuleType:

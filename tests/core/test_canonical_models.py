@@ -9,11 +9,22 @@ import uuid
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from decimal import Decimal
-from typing import Annotated, Any, Generic, TypeVar
+from typing import Annotated, Any, Generic, Literal, TypeVar
 
 import pytest
-from pydantic import AnyUrl, BaseModel, ConfigDict, Field, RootModel, Secret, SecretBytes, SecretStr
+from pydantic import (
+    AnyUrl,
+    BaseModel,
+    ConfigDict,
+    Field,
+    RootModel,
+    Secret,
+    SecretBytes,
+    SecretStr,
+    create_model,
+)
 from pydantic.dataclasses import dataclass as pydantic_dataclass
+from typing_extensions import TypeAliasType
 
 from idemcore.canonical import NOT_FINGERPRINTED, canonicalize, fingerprint
 from idemcore.errors import CanonicalizationError
@@ -21,6 +32,7 @@ from idemcore.errors import CanonicalizationError
 
 class Kind(enum.Enum):
     CARD = "card"
+    CASH = "cash"
 
 
 class Payment(BaseModel):
@@ -70,7 +82,18 @@ class StampedLine:
     sent_at: Annotated[float, NOT_FINGERPRINTED] = 0.0
 
 
+class Charge(BaseModel):
+    type: Literal["charge"] = "charge"
+    amount: int
+
+
+class Refund(BaseModel):
+    type: Literal["refund"] = "refund"
+    amount: int
+
+
 T = TypeVar("T")
+Cash = TypeAliasType("Cash", Literal[Kind.CASH])
 
 
 class Page(BaseModel, Generic[T]):
@@ -155,6 +178,52 @@ def test_unset_fields_are_left_out() -> None:
     assert canonicalize(Order()) == b"{}"
     assert canonicalize(Order(note="none")) == b'{"note":"none"}'
     assert canonicalize(Order.model_validate({"party": None})) == b'{"party":null}'
+
+
+def test_the_tag_of_a_union_counts_set_or_not() -> None:
+    """Charge and refund hold the same fields but for a tag that nobody sets; a client may send it, or not."""
+    assert canonicalize(Refund(amount=1)) == b'{"amount":1,"type":"refund"}'
+    assert fingerprint(Refund(amount=1)) != fingerprint(Charge(amount=1))
+    assert fingerprint(Refund(amount=1)) == fingerprint(Refund(type="refund", amount=1))
+
+
+@pytest.mark.parametrize(
+    ("annotation", "default", "written"),
+    [
+        (Annotated[Literal["a"], "note"], "a", b'{"tag":"a"}'),
+        (Annotated[Annotated[Literal["a"], 1] | None, 2], "a", b'{"tag":"a"}'),
+        (Literal["a"] | Annotated[Literal["b"], 1], "b", b'{"tag":"b"}'),
+        (Literal[Kind.CARD], Kind.CARD, b'{"tag":"card"}'),
+        (Cash, Kind.CASH, b'{"tag":"cash"}'),
+        (Literal["a", "b"], "b", b'{"tag":"b"}'),
+        (Literal["a"], Field(default_factory=lambda: "a"), b'{"tag":"a"}'),
+        (Annotated[Literal["a"], NOT_FINGERPRINTED], "a", b"{}"),
+        (Literal["a", "b"], Field(default_factory=lambda: "b"), b"{}"),
+        (Literal["a"] | None, None, b"{}"),
+        (Literal["a"] | int, "a", b"{}"),
+        (Kind, Kind.CARD, b"{}"),
+        (str, "a", b"{}"),
+    ],
+    ids=str,
+)
+def test_what_is_a_tag(annotation: Any, default: object, written: bytes) -> None:
+    """A Literal, however it is spelled; not what may be any text, what a factory chooses, or nothing at all."""
+    tagged = create_model("Tagged", tag=(annotation, default))
+    assert canonicalize(tagged()) == written
+
+
+def test_the_tag_of_a_dataclass_counts_like_all_its_fields() -> None:
+    """A dataclass, pydantic's too, does not know which of its fields were set: all are written."""
+
+    @dataclass
+    class Paid:
+        type: Literal["paid"] = "paid"
+
+    @pydantic_dataclass
+    class Owed:
+        type: Literal["owed"] = "owed"
+
+    assert canonicalize([Paid(), Owed()]) == b'[{"type":"paid"},{"type":"owed"}]'
 
 
 def test_a_default_changed_in_place_counts() -> None:

@@ -8,7 +8,7 @@ import uuid
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta, timezone
 from decimal import Decimal
-from typing import Annotated
+from typing import Annotated, Literal
 from zoneinfo import ZoneInfo
 
 from pydantic import AnyUrl, BaseModel, ConfigDict, Field, RootModel, Secret, SecretBytes, SecretStr
@@ -78,12 +78,20 @@ class Open(BaseModel):
     model_config = ConfigDict(extra="allow")
 
 
+class Refund(BaseModel):
+    type: Literal["refund"] = "refund"
+    amount: Decimal
+    currency: Literal["EUR", "USD"] = "EUR"
+    by: Literal[Colour.RED] = Colour.RED
+    note: Literal["late"] | None = None
+
+
 class Numbers(RootModel[list[float]]):
     pass
 
 
 __all__ = [
     "UTC", "UUID", "AnyUrl", "Bits", "Colour", "Company", "Decimal", "Gift", "Level", "Line", "Login",
-    "Numbers", "Open", "Order", "Party", "Secret", "SecretBytes", "SecretStr", "Text", "ZoneInfo", "date",
-    "datetime", "ip", "network", "time", "timedelta", "timezone",
+    "Numbers", "Open", "Order", "Party", "Refund", "Secret", "SecretBytes", "SecretStr", "Text", "ZoneInfo",
+    "date", "datetime", "ip", "network", "time", "timedelta", "timezone",
 ]  # fmt: skip

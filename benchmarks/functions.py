@@ -87,8 +87,8 @@ def main() -> None:
 def ours(url: str) -> list[Contender]:
     idem = Engine(url)
     idem.create_schema()
-    order = idempotent(idem, key="{order}")(charge_order)
-    model = idempotent(idem, key="{invoice.id}")(charge_invoice)
+    order = idempotent(idem, key="{order}", namespace="charge_order")(charge_order)
+    model = idempotent(idem, key="{invoice.id}", namespace="charge_invoice")(charge_invoice)
     return [
         Contender("idemcore: new, scalars", caller(order, fresh)),
         Contender("idemcore: replay, scalars", caller(order, always())),
@@ -101,7 +101,7 @@ def batch_caller(url: str) -> Callable[[int], None]:
     """A batch of new items on one thread; its own threads would share a processor with the others."""
     idem = Engine(url)
     idem.create_schema()
-    order = partial(idempotent(idem, key="{order}")(charge_order), amount=10)
+    order = partial(idempotent(idem, key="{order}", namespace="charge_order")(charge_order), amount=10)
 
     def run(calls: int) -> None:
         assert run_batch(order, [fresh() for _ in range(calls)], workers=1, progress=False).complete

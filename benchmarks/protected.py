@@ -32,7 +32,7 @@ def idemcore(function: Function, folder: str, redis: str, away: bool, fails: boo
         once_failing(idem.store, "complete", StoreUnavailable("lost"))
     if function.__annotations__["return"] is Any:
         del function.__annotations__["return"]  # plain values, kept as they are
-    return idempotent(idem, key="{order[id]}")(function)
+    return idempotent(idem, key="{order[id]}", namespace="orders.place")(function)
 
 
 def idemkit(function: Function, folder: str, redis: str, away: bool, fails: bool) -> Function:

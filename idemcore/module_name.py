@@ -1,4 +1,4 @@
-"""What a module is called in a record: the same whether it was imported or started as a script."""
+"""What the module of a kept exception is called: the same whether it was imported or started as a script."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from pathlib import Path
 
 
 def lasting_name(module: str) -> str:
-    """The name of a module; that of the script's file for ``__main__``, which is whatever was started."""
-    if module != "__main__":
+    """The name of a module; of whatever was started that of the script's file, in its child processes too."""
+    if module not in ("__main__", "__mp_main__"):
         return module
     main = sys.modules[module]
     spec, path = getattr(main, "__spec__", None), getattr(main, "__file__", None)

@@ -12,13 +12,15 @@ from dataclasses import replace
 from datetime import timedelta
 from functools import partial, wraps
 from typing import Any, Final, Literal, ParamSpec, TypeVar, overload
+from weakref import ref
 
 from idemcore import SINGLE_TENANT, Canonicalizer, ConfigurationError, Engine, Policy, Result
 from idemcore.codec import Codec
 from idemcore.identity import Identity
 from idemcore.policy import OnAbandoned, OnMismatch
 
-from .decoratable import is_task, namespace_of, refuse_what_does_not_return, reserve_name
+from .decoratable import is_task, refuse_what_does_not_return
+from .naming import namespace_of, reserve_name
 from .operation import Operation, Returned
 from .result_type import Unannotated, annotations_of, codec_for
 from .source import KeySource, ScopeSource
@@ -65,9 +67,9 @@ def idempotent(
             callable that takes those of the arguments that it names, or ALL_ARGUMENTS.
         scope: who is asking: likewise a template or a callable, or a value. Where the arguments come from
             several tenants, name the tenant here; by default all callers share their keys.
-        namespace: the operation's name in the store, by default ``module:qualified.name``. Given one, the
-            function can be renamed and moved without losing its records. Two functions that share an engine
-            have two names.
+        namespace: the operation's name in the store, by default ``module:qualified.name``; a function of a
+            script, and one without a name, must be given it. Given one, the function can be renamed and moved
+            without losing its records. Two functions that share an engine have two names.
         exclude: arguments, or parts of them by JSON Pointer (``/invoice/sent_at``), in which a retry may
             differ, and what cannot be compared, such as a session.
         accept: the rules of older deploys whose records are still kept, such as ``[Canonicalizer()]`` where
@@ -121,7 +123,8 @@ def idempotent(
         if hasattr(function, _MARK):
             raise ConfigurationError("This function is decorated with @idempotent already; once is enough.")
         name = namespace if namespace is not None else namespace_of(function)
-        annotations = annotations_of(function, sys._getframe(1))
+        frame = sys._getframe(1)
+        annotations = annotations_of(function, frame)
         operation = Operation(
             engine,
             function,
@@ -135,7 +138,6 @@ def idempotent(
             codec=codec if codec is not None else codec_for(annotations, unannotated, name),
             policy=used,
         )
-        reserve_name(engine, name, function)
         run = operation.run
 
         @wraps(function)
@@ -143,7 +145,8 @@ def idempotent(
             value: R = run(args, kwargs).value
             return value
 
-        setattr(call, _MARK, (operation, call))
+        reserve_name(engine, name, call, frame)
+        setattr(call, _MARK, (operation, ref(call)))  # to hold itself it would outlive its last holder
         return call
 
     return decorate
@@ -250,10 +253,10 @@ def operation_of(function: Callable[..., object]) -> tuple[Operation, tuple[Any,
         plain = getattr(plain, "__wrapped__", plain)
     if inspect.ismethod(plain):
         plain, first = plain.__func__, (plain.__self__, *first)
-    operation, decorated = getattr(plain, _MARK, (None, None))
-    if operation is None:
+    if not hasattr(plain, _MARK):
         raise ConfigurationError("This function is not decorated with @idempotent.")
-    if decorated is not plain:
+    operation, decorated = getattr(plain, _MARK)
+    if decorated() is not plain:
         raise ConfigurationError(
             "Another decorator stands above @idempotent; ask the function that @idempotent returned: it has a "
             "name of its own where that is written charge = idempotent(…)(function). In place of a task's "

@@ -268,7 +268,6 @@ def test_a_method_and_the_one_that_overrides_it_are_two_operations(idem: Engine)
 def test_renaming_or_moving_a_function_with_a_namespace_loses_nothing(idem: Engine) -> None:
     """FUN-04: another name in another module, the same namespace: a replay."""
 
-    @idempotent(idem, key="{n}", namespace="billing.charge")
     def charge(n: int) -> str:
         return "first"
 
@@ -276,7 +275,7 @@ def test_renaming_or_moving_a_function_with_a_namespace_loses_nothing(idem: Engi
         return "second"
 
     collect.__module__ = "elsewhere"
-    assert charge(1) == "first"
+    assert idempotent(idem, key="{n}", namespace="billing.charge")(charge)(1) == "first"
     assert idempotent(idem, key="{n}", namespace="billing.charge")(collect)(1) == "first"
 
 

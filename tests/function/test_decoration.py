@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import functools
-import subprocess
-import sys
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -203,23 +200,6 @@ def test_the_engine_may_get_its_store_after_the_function_was_decorated() -> None
         f(1)
     idem.bind("memory://")
     assert f(1) == "done"
-
-
-def test_a_script_is_named_after_its_file(tmp_path: Path) -> None:
-    """FUN-03: two scripts with a function of one name share no records, nor does `-m` rename one."""
-    script = tmp_path / "payouts.py"
-    script.write_text(
-        "from idemcore import Engine\n"
-        "from idemcore_function import idempotent, key_of\n"
-        "@idempotent(Engine('memory://'), key='{n}')\n"
-        "def send(n): ...\n"
-        "print(key_of(send)(1).operation)\n"
-    )
-    for arguments in ([str(script)], ["-m", "payouts"]):
-        done = subprocess.run(
-            [sys.executable, *arguments], cwd=tmp_path, capture_output=True, text=True, check=True
-        )
-        assert done.stdout.strip() == "payouts:send"
 
 
 def test_an_argument_that_cannot_be_compared_is_named_before_anything_is_claimed(bench: Bench) -> None:

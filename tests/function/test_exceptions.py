@@ -399,7 +399,7 @@ idem.create_schema()
 class Declined(Exception):
     pass
 
-@idempotent(idem, key="{n}", keep=(Declined,))
+@idempotent(idem, key="{n}", namespace="job.pay", keep=(Declined,))
 def pay(n):
     raise Declined
 

@@ -54,7 +54,7 @@ def protected(protection: Protection, view: Callable[..., Any]) -> Callable[...,
         if run is None:
             return call(*args, **kwargs)
         try:
-            return run.call(call, *args, **kwargs)
+            return run.ask(call, *args, **kwargs)
         except BaseException as error:
             run.doubt(error)
             raise

@@ -12,7 +12,7 @@ import contextlib
 
 from flask import Flask, Response
 
-from idemcore.http import method_of
+from idemcore.http import NOTHING, method_of
 from idemcore_flask.body import read
 from idemcore_flask.configured import is_enabled
 from idemcore_flask.protection import Settings
@@ -58,7 +58,13 @@ def _record_answer(response: Response) -> Response:
         return response
     if run.marks:
         response.headers.extend(run.marks)
-    return response if run.settled else record(response, run)
+    if run.settled:
+        return response
+    try:
+        return record(response, run)
+    except BaseException as error:
+        run.broke(error, "not_encodable")
+        raise
 
 
 def _settle_rest(error: BaseException | None) -> None:
@@ -67,4 +73,7 @@ def _settle_rest(error: BaseException | None) -> None:
     if run is None or run.settled or run.streaming:
         return
     with contextlib.suppress(Exception):  # nothing here may mask the request's own error
+        # An exception is answered by the app, mostly with a 500, and counts as that. An interrupt is not.
+        if run.returned is not NOTHING and error is not None and not isinstance(error, Exception):
+            run.broke(error, "interrupted")
         run.fail(error if error is not None else RuntimeError("the request ended without an answer"))

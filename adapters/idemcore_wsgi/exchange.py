@@ -9,15 +9,19 @@ drained. The application's ``close`` is called exactly once on every path, by th
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from types import AsyncGeneratorType, CoroutineType
+from typing import TYPE_CHECKING, Any, Final
 
-from idemcore.http import AnswerHead, Collector, Run
+from idemcore.http import NOTHING, AnswerHead, Collector, Run
 
 if TYPE_CHECKING:
     from types import TracebackType
     from wsgiref.types import StartResponse, WSGIApplication
 
     ExcInfo = tuple[type[BaseException], BaseException, TracebackType] | tuple[None, None, None]
+
+
+_ASYNC: Final = (CoroutineType, AsyncGeneratorType)
 
 
 class Exchange:
@@ -33,18 +37,18 @@ class Exchange:
 
     def serve(self, app: WSGIApplication, environ: dict[str, Any]) -> Iterable[bytes]:
         """Runs the application; what it raises is settled and passes through."""
+        run = self._run
         try:
-            iterable = self._run.call(app, environ, self._start)
+            iterable: Iterable[bytes] = run.ask(app, environ, self._start)
+            if self._server_write is not None:  # write() went past the limit: it is under way already
+                return iterable
+            return self._answer(iterable, getattr(iterable, "close", None), environ.get("wsgi.file_wrapper"))
         except BaseException as error:
-            self._run.fail(error)
-            raise
-        if self._server_write is not None:  # write() went past the limit: it is under way already
-            return iterable
-        close = getattr(iterable, "close", None)
-        try:
-            return self._answer(iterable, close, environ.get("wsgi.file_wrapper"))
-        except BaseException as error:
-            self._run.fail(error)  # does nothing where the break of the answer is recorded
+            # A generator without a head raised before it answered; and of an async application nothing ran.
+            answered = run.returned is not NOTHING and not isinstance(run.returned, _ASYNC)
+            if not (answered and self._collector.broke()):
+                run.fail(error)
+            close = getattr(run.returned, "close", None)
             if close is not None:
                 close()
             raise

@@ -20,7 +20,7 @@ from idemcore.http.policy import SAFE_METHODS, HTTPOptions, HTTPPolicy
 from idemcore.http.problem import Problem
 from idemcore.http.processes import warn_of_split_memory
 from idemcore.http.request import Request
-from idemcore.http.run import Run
+from idemcore.http.run import NOTHING, Run
 
 __all__ = [
     "AnswerHead",
@@ -30,6 +30,7 @@ __all__ = [
     "HTTPOptions",
     "HTTPPolicy",
     "HeaderFilter",
+    "NOTHING",
     "Problem",
     "Request",
     "Run",

@@ -28,7 +28,7 @@ class Collector:
         passed: whether bytes have come, so that the head stands.
     """
 
-    __slots__ = ("_ended", "_kept", "_monotonic", "_run", "_size", "_source", "_waiting", "head", "passed")
+    __slots__ = ("_kept", "_monotonic", "_run", "_size", "_source", "_waiting", "head", "passed")
 
     def __init__(
         self, run: Run, head: AnswerHead | None = None, *, monotonic: Callable[[], float] = time.monotonic
@@ -40,7 +40,6 @@ class Collector:
         self._waiting: deque[bytes] = deque()
         self._kept: list[bytes] = []
         self._size = 0
-        self._ended = False
         self._monotonic = monotonic
 
     @property
@@ -70,7 +69,7 @@ class Collector:
             self.end()
             raise
         except BaseException:
-            self._break("answer_broken")
+            self.broke()
             raise
 
     def seek_head(self) -> None:
@@ -91,40 +90,46 @@ class Collector:
             try:
                 self._waiting.append(self._take())
             except StopIteration:
-                self._ended = True
                 return b"".join(self._kept)
             except BaseException:
-                self._break("answer_broken")
+                self.broke()
                 raise
         self.end()
         return None
 
     def drain(self) -> None:
-        """The client has left: takes the rest for its retry; harmless after the end."""
+        """The client has left: takes the rest for its retry; harmless where nothing is left to record."""
         stops_at = self._monotonic() + self._run.max_hold
-        while not self._ended and not self.overfull:
-            if self._monotonic() >= stops_at:
-                self._break("not_drained")
-                return
-            try:
-                self._take()
-            except StopIteration:
-                break
-            except BaseException:
-                self._break("answer_broken")
-                raise
-        self.end()
+        try:
+            while not self._run.settled and not self.overfull:
+                if self._monotonic() >= stops_at:
+                    self.broke("not_drained")
+                    return
+                try:
+                    self._take()
+                except StopIteration:
+                    break
+            self.end()
+        except BaseException:
+            self.broke()
+            raise
 
     def end(self) -> None:
-        """Records what has come as the whole answer, once."""
-        if self._ended or self.head is None:
+        """Records what has come as the whole answer."""
+        if self.head is None:
             return
-        self._ended = True
         if self.overfull:
             self._run.finish_without_body(self.head, "too_large")
         else:
             # The head has left already, so a late attempt cannot hand over the winner's answer any more.
             self._run.finish(self.head, b"".join(self._kept))
+
+    def broke(self, reason: str = "answer_broken") -> bool:
+        """Records that the answer never gets whole; False where it has no head, and so was not begun."""
+        if self.head is None:
+            return False
+        self._run.finish_without_body(self.head, reason)
+        return True
 
     def _take(self) -> bytes:
         chunk = self._run.call(next, self._source)
@@ -132,14 +137,12 @@ class Collector:
         return chunk
 
     def _note(self, chunk: bytes) -> None:
-        self.passed = self.passed or bool(chunk)
-        self._size += len(chunk)
+        # A copy of whatever else holds bytes, for its owner may fill it anew; and what holds none, such as
+        # a text, raises here and not where the chunks are put together.
+        held = chunk if type(chunk) is bytes else bytes(memoryview(chunk))
+        self.passed = self.passed or bool(held)
+        self._size += len(held)
         if self.overfull:
             self._kept.clear()
         else:
-            self._kept.append(chunk)
-
-    def _break(self, reason: str) -> None:
-        if not self._ended and self.head is not None:
-            self._ended = True
-            self._run.finish_without_body(self.head, reason)
+            self._kept.append(held)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import Final, ParamSpec, TypeVar
+from typing import Any, Final, ParamSpec, TypeVar
 
 from idemcore.attempt import Attempt
 from idemcore.current import CURRENT, leave
@@ -17,11 +17,15 @@ from idemcore.machine import Ending, ending_of
 from idemcore.meta import encode_meta
 from idemcore.record import Answer, Tombstone
 from idemcore.settling import Replay
+from idemcore.unfinished import is_awaited
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 UNPROTECTED: Final = ("Idempotency-Unprotected", "true")
+
+NOTHING: Final = object()
+"""In place of what an application returns, until it does."""
 
 _log: Final = logging.getLogger("idemcore")
 
@@ -32,16 +36,18 @@ class Run:
     Attributes:
         attempt: the claim; None where the store is down and `fail_open` lets the request run without.
         header_filter: tells what of an answer's headers belongs to the operation's result.
+        returned: what the application did return; NOTHING until then.
         marks: headers to add to the first client's answer.
         streaming: whether the answer is on its way as a stream that will settle the claim at its end.
     """
 
-    __slots__ = ("_policy", "attempt", "header_filter", "marks", "streaming")
+    __slots__ = ("_policy", "attempt", "header_filter", "marks", "returned", "streaming")
 
     def __init__(self, attempt: Attempt | None, policy: HTTPPolicy, header_filter: HeaderFilter) -> None:
         self.attempt = attempt
         self.header_filter = header_filter
         self._policy = policy
+        self.returned: object = NOTHING
         self.streaming = False
         self.marks = () if attempt is not None else (UNPROTECTED,)
 
@@ -59,6 +65,17 @@ class Run:
     def max_hold(self) -> float:
         """For how many seconds the claim may be held."""
         return self._policy.max_hold.total_seconds()
+
+    def ask(self, application: Callable[P, object], /, *args: P.args, **kwargs: P.kwargs) -> Any:
+        """Calls the application, with the claim as its current attempt; what it returns is noted too.
+
+        In the same step, so that no interrupt finds an application that has returned and is not known to have.
+        """
+        return self.call(self._noted, application, *args, **kwargs)
+
+    def _noted(self, application: Callable[P, object], /, *args: P.args, **kwargs: P.kwargs) -> object:
+        self.returned = application(*args, **kwargs)
+        return self.returned
 
     def call(self, code: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Calls code of the application's, with the claim as its current attempt."""
@@ -82,7 +99,8 @@ class Run:
             return True
         if isinstance(verdict, bool):
             return verdict
-        # A return that was forgotten, or a coroutine: as little is said by it.
+        # A return that was forgotten, or a coroutine, which is closed: as little is said by it.
+        is_awaited(verdict)
         _log.error("the keep rule returned %s, not a bool; the answer is kept", type(verdict).__name__)
         return True
 
@@ -91,34 +109,48 @@ class Run:
         attempt = self.attempt
         if attempt is None or attempt.settled:
             return None
-        if not is_status(head.status_text):
-            self._bury(attempt)
-            return None
-        if not self.keeps(head):
-            replay = self._unkept(attempt, head)
-            return self._given(replay) if replay is not None else None
         try:
-            outcome = self._outcome_of(head, body)
+            if not is_status(head.status_text):
+                replay = self._bury(attempt)
+            elif self.keeps(head):
+                replay = attempt.finish(self._outcome_of(head, body), refused=head.status >= 400)
+            else:
+                replay = self._unkept(attempt, head)
         except BaseException as error:
-            # The work is done: whatever happens from here on, nothing may free the key again.
-            _log.error("making the record raised %s; the answer is not kept", type(error).__name__)
-            replay = attempt.tombstone("not_encodable")
-            if not isinstance(error, Exception):
-                raise
-        else:
-            replay = attempt.finish(outcome, refused=head.status >= 400)
+            self.broke(error, "not_encodable")
+            raise
         return self._given(replay) if replay is not None else None
 
     def finish_without_body(self, head: AnswerHead, reason: str) -> None:
         """Records that the answer went out and is not there to be kept, for `reason`."""
-        if self.attempt is None or self.attempt.settled:
+        attempt = self.attempt
+        if attempt is None or attempt.settled:
             return
-        if not is_status(head.status_text):
-            self._bury(self.attempt)
-        elif self.keeps(head):
-            self.attempt.tombstone(reason)
+        try:
+            if not is_status(head.status_text):
+                self._bury(attempt)
+            elif self.keeps(head):
+                attempt.tombstone(reason)
+            else:
+                self._unkept(attempt, head)
+        except BaseException as error:
+            self.broke(error, reason)
+            raise
+
+    def broke(self, error: BaseException, reason: str) -> None:
+        """The application has answered, and `error` struck before that was recorded: nothing may free the key.
+
+        Where a transaction that the attempt has joined is open still, its end tells whether the work is done.
+        """
+        attempt = self.attempt
+        if attempt is None or attempt.settled:
+            return
+        # By its class alone: the text may quote the answer.
+        _log.error("%s struck before the answer was recorded; it is not kept", type(error).__name__)
+        if attempt.is_held:
+            attempt.fail(error)
         else:
-            self._unkept(self.attempt, head)
+            attempt.tombstone(reason)
 
     def fail(self, error: BaseException) -> None:
         """The application raised; the policy decides."""
@@ -131,7 +163,14 @@ class Run:
             self.fail(error)
 
     def _outcome_of(self, head: AnswerHead, body: bytes) -> Answer | Tombstone:
-        """What is recorded of an answer."""
+        """What is recorded of an answer; a tombstone where that raises, for the work is done."""
+        try:
+            return self._kept(head, body)
+        except Exception as error:
+            _log.error("making the record raised %s; the answer is not kept", type(error).__name__)
+            return Tombstone("not_encodable")
+
+    def _kept(self, head: AnswerHead, body: bytes) -> Answer | Tombstone:
         policy = self._policy
         if len(body) > policy.max_response_bytes:
             return Tombstone("too_large")
@@ -160,6 +199,7 @@ class Run:
             _log.error("redact raised %s; the answer is not kept", type(error).__name__)
             return None
         if not isinstance(redacted, HTTPAnswer):
+            is_awaited(redacted)
             _log.error("redact returns an HTTPAnswer, not %s; the answer is not kept", type(redacted).__name__)
             return None
         fault = fault_of(redacted.status_text, redacted.headers, redacted.body)
@@ -168,10 +208,10 @@ class Run:
             return None
         return redacted
 
-    def _bury(self, attempt: Attempt) -> None:
+    def _bury(self, attempt: Attempt) -> Replay | None:
         """Nobody can say what such an answer means, and no retry could be given it; the work may be done."""
         _log.error("the answer's status is none (RFC 9110, section 15); the answer is not kept")
-        attempt.tombstone("not_encodable")
+        return attempt.tombstone("not_encodable")
 
     def _unkept(self, attempt: Attempt, head: AnswerHead) -> Replay | None:
         """Settles by what the status says of the work, for no rule about answers undoes that."""

@@ -139,6 +139,44 @@ def test_a_drain_that_raises_leaves_a_tombstone() -> None:
     assert desk.post().code == "response_not_replayable"
 
 
+NO_BYTES: dict[str, Any] = {
+    "a list with a text": lambda: ["done"],
+    "a text from a generator": lambda: iter(["done"]),
+    "a number from a generator": lambda: iter([b"do", 5]),
+    "a text itself": lambda: "done",
+    "nothing": lambda: None,
+}
+
+
+@pytest.mark.parametrize("length", [None, 4])
+@pytest.mark.parametrize("answer", NO_BYTES.values(), ids=NO_BYTES)
+def test_an_answer_that_is_no_bytes_is_broken_and_settled_at_once(answer: Any, length: int | None) -> None:
+    """OUT-03: the server refuses it and the work is done; a claim left behind would run it again in a while."""
+    desk = Desk(answering(answer(), length=length))
+    got = desk.post()
+    assert [type(error) for error in desk.transport.errors] in ([TypeError], [AssertionError])
+    assert got.body != b"done"
+    assert desk.post().code == "response_not_replayable"
+    assert desk.runs == 1
+
+
+def test_a_buffer_that_is_filled_anew_is_kept_as_it_was() -> None:
+    """Whatever holds bytes is copied before its owner goes on."""
+
+    def chunks() -> Iterator[Any]:
+        buffer = bytearray(b"one ")
+        yield bytes(buffer)
+        yield (view := memoryview(buffer))
+        view[:] = b"two "
+        yield view
+
+    desk = Desk(answering(chunks()))
+    environ = environ_of("POST", "/x", [("Idempotency-Key", "key-1"), ("Content-Type", "text/plain")], b"")
+    sent = [bytes(chunk) for chunk in desk.guarded(environ, lambda *_: lambda _: None)]
+    assert sent == [b"one ", b"one ", b"two "]
+    assert desk.post(content_type="text/plain", body=b"").body == b"one one two "
+
+
 def test_a_generator_may_start_late() -> None:
     """start_response as late as before the first chunk, by a generator whose whole code runs then."""
 

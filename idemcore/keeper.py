@@ -150,10 +150,10 @@ class Keeper(forked.Forkable):
         """Does what is due now; returns the moment of the next duty."""
         now = self._now()
         due = [attempt for attempt in self._held() if attempt._due <= now]
-        # Those first whose lease ends first, of leases that can still be saved. Where the store is slow, others
-        # come due meanwhile whose lease ends before: what is not done in time waits for the next look at all.
+        # Where the store is slow, others come due meanwhile whose lease ends before: what is not done in time
+        # waits for the next look at all.
         until = now + self._shortest / 6
-        in_turn = iter(sorted(due, key=lambda attempt: (attempt._lease_ends <= now, attempt._lease_ends)))
+        in_turn = iter(sorted(due, key=lambda attempt: attempt._lease_ends))
         for attempt in in_turn:
             self._renew(attempt)
             if self._now() >= until:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import gc
 import os
 import threading
-from collections.abc import Callable
 from datetime import timedelta
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -25,7 +25,7 @@ from idemcore import (
     events,
 )
 from idemcore.identity import identify
-from idemcore.record import Answer, Record, State
+from idemcore.record import Answer, Claim, Record, State
 from idemcore.recordings import MAX_PENDING
 from idemcore.testing.clock import FakeClock
 from tests.core.engine_fixtures import TEN_EUROS, Bench, Faulty, make_bench
@@ -125,21 +125,36 @@ def test_renewals_that_keep_failing_end_in_an_event_and_a_takeover(bench: Bench,
 
 
 class Distant(Faulty):
-    """A store that takes 20 ms for a renewal."""
+    """A store that takes 20 ms for a renewal or a recording, and notes when each key was renewed."""
 
     clock: FakeClock
 
-    def __getattr__(self, verb: str) -> Callable[..., Any]:
-        if verb == "renew":
-            self.clock.advance(0.02)
-        return super().__getattr__(verb)
+    def __init__(self) -> None:
+        super().__init__()
+        self.renewed_at: dict[str, list[float]] = {}
+
+    def renew(self, claim: Claim) -> Any:
+        self.clock.advance(0.02)
+        self.renewed_at.setdefault(claim.identity.key, []).append(self.clock())
+        return self.inner.renew(claim)
+
+    def complete(self, *args: Any) -> Any:
+        self.clock.advance(0.02)
+        return self.__getattr__("complete")(*args)
 
 
-def distant_bench() -> Bench:
+@pytest.fixture
+def distant() -> tuple[Bench, Distant]:
     store = Distant()
     bench = make_bench(store, POLICY)
     store.clock = bench.clock
-    return bench
+    return bench, store
+
+
+def longest_pause(began: float, store: Distant, key: str) -> float:
+    """Seconds between two renewals."""
+    times = [began, *store.renewed_at[key]]
+    return max(later - sooner for sooner, later in pairwise(times))
 
 
 def work(bench: Bench, seconds: float) -> None:
@@ -151,23 +166,22 @@ def work(bench: Bench, seconds: float) -> None:
     bench.idem.keeper.step()
 
 
-def test_a_short_lease_does_not_wait_for_all_that_are_due() -> None:
+def test_a_short_lease_does_not_wait_for_all_that_are_due(distant: tuple[Bench, Distant]) -> None:
     """300 renewals take 6 s; the claim that comes due meanwhile has a lease of 3."""
-    bench = distant_bench()
-    long = Policy(lease=timedelta(seconds=60))
+    bench, store = distant
+    long, short = Policy(lease=timedelta(seconds=60)), Policy(lease=timedelta(seconds=3))
     held = [bench.attempt(key=str(number), policy=long) for number in range(300)]
     bench.clock.advance(20)
-    short = Policy(lease=timedelta(seconds=3))
+    began = bench.clock()
     held.append(bench.attempt(key="short", policy=short))
     work(bench, 30)
+    assert longest_pause(began, store, "short") < 3
     assert bench.seen(events.LeaseEnded) + bench.seen(events.RenewalFailed) == []
-    with pytest.raises(InProgress):
-        bench.begin(key="short", policy=short)
 
 
-def test_a_claim_whose_renewal_has_to_wait_too_long_is_told() -> None:
+def test_claims_that_have_to_wait_too_long_for_their_renewal_are_told(distant: tuple[Bench, Distant]) -> None:
     """300 claims of 3 s, of which the store renews half in time: whatever can be taken over was told before."""
-    bench = distant_bench()
+    bench, _ = distant
     short = Policy(lease=timedelta(seconds=3))
     held = [bench.attempt(key=str(number), policy=short) for number in range(300)]
     work(bench, 8)
@@ -180,7 +194,19 @@ def test_a_claim_whose_renewal_has_to_wait_too_long_is_told() -> None:
             pass
     assert taken
     assert taken <= told
-    assert len(taken) <= 200, "the others could be saved"
+
+
+@pytest.mark.parametrize("number", [60, 140], ids=["more than a third of the lease", "nearly the lease"])
+def test_all_claims_stand_again_after_a_pause(distant: tuple[Bench, Distant], number: int) -> None:
+    """However much of the lease a round of renewals takes: none waits for ever behind those that stand."""
+    bench, _ = distant
+    short = Policy(lease=timedelta(seconds=3))
+    held = [bench.attempt(key=str(key), policy=short) for key in range(number)]
+    bench.clock.advance(60)
+    work(bench, 15)
+    for attempt in held:
+        with pytest.raises(InProgress):
+            bench.begin(key=attempt.identity.key, policy=short)
 
 
 def test_a_renewal_that_comes_too_late_and_wins_is_told(bench: Bench) -> None:
@@ -194,26 +220,17 @@ def test_a_renewal_that_comes_too_late_and_wins_is_told(bench: Bench) -> None:
         bench.begin()
 
 
-def test_recordings_that_take_long_keep_no_renewal_waiting() -> None:
+def test_recordings_that_take_long_keep_no_renewal_waiting(distant: tuple[Bench, Distant]) -> None:
     """A store that is back and slow: 300 recordings take 6 s, the claim beside them has a lease of 3."""
-    bench = distant_bench()
-    store = bench.idem.store
-    assert isinstance(store, Distant)
-    short = Policy(lease=timedelta(seconds=3))
-    held = bench.attempt(key="held", policy=short)
+    bench, store = distant
     store.break_next("complete", times=300)
     for number in range(300):
         bench.attempt(key=str(number)).complete(b"done")
-    real = store.inner.complete
-
-    def complete(*args: Any) -> Any:
-        bench.clock.advance(0.02)
-        return real(*args)
-
-    store.inner.complete = complete
+    began = bench.clock()
+    held = bench.attempt(key="held", policy=Policy(lease=timedelta(seconds=3)))
     work(bench, 10)
     assert len(bench.seen(events.RecordingRecovered)) == 300
-    assert bench.seen(events.LeaseEnded) + bench.seen(events.RenewalFailed) == []
+    assert longest_pause(began, store, "held") < 3
     held.complete(b"")
 
 

@@ -23,6 +23,9 @@ class Compared:
         key_names: the parameters that the key is made of.
         namespace: names the function in messages.
 
+    Attributes:
+        whole: the arguments that are left out altogether.
+
     Raises:
         ConfigurationError: a method whose key and rule both leave its object open.
     """
@@ -32,6 +35,7 @@ class Compared:
     ) -> None:
         self._rule = rule
         whole = frozenset(pointer[1:] for pointer in rule.exclude if pointer.count("/") == 1)
+        self.whole: Final = whole
         receiver = next(iter(binding.names), "")
         if receiver not in ("self", "cls") or receiver in whole:
             self._never: frozenset[str] = frozenset()

@@ -77,8 +77,8 @@ def namespace_of(function: Callable[..., object]) -> str:
         if module == "__main__":
             raise ConfigurationError(
                 f"{name} is written in a script. Another script may have the name of this one, and it has "
-                "another when it is imported: name what the function does, such as "
-                f"namespace='billing.{name}', and keep it for as long as its records are kept."
+                f"another when it is imported: name what the function does by namespace='…', such as "
+                f"'billing.{name.rpartition('.')[2]}', and keep that for as long as its records are kept."
             )
     return f"{module}:{name}"
 

@@ -87,7 +87,6 @@ class Operation:
         self.namespace: Final = namespace
         self._engine = engine
         binding = Binding(function)
-        self._arguments = binding.arguments
         self._codec = codec
         self.policy: Final = policy
         self._key = key_source(key, binding, declared)
@@ -96,6 +95,7 @@ class Operation:
         rule = rule_over(binding, exclude, accept, canonicalizer)
         named = self._key.names if self._key is not None else ()
         self._compared = Compared(rule, binding, named, namespace)
+        self._arguments = binding.reader(self._compared.whole)
 
     def run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Result[Any]:
         """One call: runs the function, or gives back what it came to.

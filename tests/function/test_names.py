@@ -237,7 +237,7 @@ def test_a_function_of_a_script_must_be_given_a_name(tmp_path: Path, started: li
     ended = run(tmp_path, started, SCRIPT.replace("NAMED", ""))
     assert ended.returncode != 0
     assert "ConfigurationError: send is written in a script" in ended.stderr
-    assert "such as namespace='billing.send'" in ended.stderr
+    assert "such as 'billing.send'" in ended.stderr
 
 
 @pytest.mark.parametrize(

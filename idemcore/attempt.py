@@ -20,10 +20,10 @@ from idemcore.identity import Identity
 from idemcore.joining import join
 from idemcore.keeper import Keeper
 from idemcore.machine import Ending, ending_of
-from idemcore.meta import encode_meta
+from idemcore.meta import DEEPEST, encode_meta
 from idemcore.policy import Policy
 from idemcore.raised import encode_exception, is_whole
-from idemcore.record import Answer, Claim, Kind, Tombstone
+from idemcore.record import KINDS, Answer, Claim, Kind, Tombstone
 from idemcore.settling import Replay, Settling, storable
 
 if TYPE_CHECKING:
@@ -79,8 +79,8 @@ class Attempt(Settling):
 
         Args:
             body: the answer's bytes.
-            meta: JSON beside it.
-            kind: what the bytes are.
+            meta: JSON beside it, up to 100 levels deep.
+            kind: what the bytes are: ``returned``, ``raised`` or ``http``.
             refused: whether the answer says that nothing was done, such as an HTTP 4xx that is kept: then a
                 transaction that was joined and rolled back is as it should be, and no event.
 
@@ -89,7 +89,7 @@ class Attempt(Settling):
             is retried, see `events.RecordingFailed`). A Replay: this attempt was late and another one's
             answer to the same request stands; give that to the caller.
         """
-        if meta or type(body) is not bytes:
+        if meta or type(body) is not bytes or kind not in KINDS:
             return self.finish(_INTERRUPTED, lambda: _answer(kind, meta, body), refused=refused)
         # As Answer(…) makes it, but for a call of Python's own: this is on the way of every request.
         return self.finish(tuple.__new__(Answer, (kind, b"", body)), refused=refused)
@@ -243,9 +243,12 @@ class Attempt(Settling):
 
 def _answer(kind: Kind, meta: Mapping[str, object] | None, body: bytes) -> Answer:
     try:
+        if kind not in KINDS:
+            raise ValueError(f"there is no kind {kind!r}")
         kept = body if type(body) is bytes else bytes(memoryview(body))
         return Answer(kind, encode_meta(meta) if meta else b"", kept)
     except (TypeError, ValueError) as error:
         raise ConfigurationError(
-            "complete() takes bytes, and JSON values as meta; the work is recorded as done without answer."
+            f"complete() takes bytes, JSON values up to {DEEPEST} levels deep as meta, and as kind one of "
+            f"{', '.join(KINDS)}; the work is recorded as done without answer."
         ) from error

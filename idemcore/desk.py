@@ -17,7 +17,7 @@ from idemcore.errors import AlreadyCommitted, ConfigurationError
 from idemcore.identity import Identity
 from idemcore.keeper import Keeper
 from idemcore.policy import Policy
-from idemcore.record import Answer, Record, State, Swept, Tombstone, UnreadableRecord
+from idemcore.record import KINDS, Answer, Record, State, Swept, Tombstone, UnreadableRecord
 from idemcore.stores.base import PacedStore, Store, Verdict
 from idemcore.sweeper import Sweeper
 
@@ -93,6 +93,8 @@ class OperatorDesk(ABC):
         """
         to: Verdict
         if isinstance(verdict, Answer):
+            if verdict.kind not in KINDS or not isinstance(verdict.body, bytes):
+                raise ConfigurationError(f"An Answer has bytes as body, and as kind one of {', '.join(KINDS)}.")
             to, name = verdict, "done_with_answer"
         elif verdict == "done":
             to, name = Tombstone("resolved_as_done"), verdict

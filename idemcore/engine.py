@@ -21,14 +21,20 @@ from idemcore.attempt import Attempt
 from idemcore.codec import Codec
 from idemcore.current import runs_within
 from idemcore.desk import OperatorDesk
-from idemcore.errors import ConfigurationError, IdempotencyError, InProgress, StoreUnavailable
+from idemcore.errors import (
+    ConfigurationError,
+    IdempotencyError,
+    InProgress,
+    RecordUnreadable,
+    StoreUnavailable,
+)
 from idemcore.identity import Identity, Scope, identify
 from idemcore.keeper import Keeper
 from idemcore.machine import Fingerprinter, PlainFingerprint
 from idemcore.policy import Policy
 from idemcore.record import Claim, Record, State, UnreadableRecord, read_outcome
 from idemcore.refusal import Refusal, refusal_error
-from idemcore.running import Result, replayed, run_once
+from idemcore.running import TOO_DEEP, Result, replayed, run_once
 from idemcore.settling import Replay
 from idemcore.stores.base import EvictingStore, Store
 from idemcore.stores.open import open_store
@@ -37,6 +43,8 @@ from idemcore.waiting import MAX_WAITERS, Wait, WaitingRoom
 T = TypeVar("T")
 
 MAX_LOST_RACES: Final = 50
+MAX_FINGERPRINT_CHARACTERS: Final = 1024
+"""What every store holds; those of `fingerprint()` have about 50."""
 
 
 class Engine(OperatorDesk):
@@ -153,7 +161,7 @@ class Engine(OperatorDesk):
             operation: which kind of call, such as ``"charge"``; never from the client.
             key: what the caller sent to name this one operation.
             fingerprint: of the request, from `fingerprint()` or `fingerprint_json()`; tells a retry from
-                a different request.
+                a different request. One of your own: printable ASCII, up to 1,024 characters.
             policy: for this use, instead of the engine's.
 
         Returns:
@@ -172,6 +180,11 @@ class Engine(OperatorDesk):
             fingerprint = PlainFingerprint(fingerprint)
         elif not hasattr(fingerprint, "under"):
             raise ConfigurationError("A fingerprint is a text, or a Fingerprinter of a Canonicalizer.")
+        if len(fingerprint.current) > MAX_FINGERPRINT_CHARACTERS:
+            raise ConfigurationError(
+                f"A fingerprint has up to {MAX_FINGERPRINT_CHARACTERS} characters: take a digest, as "
+                "fingerprint() does."
+            )
         identity = identify(scope, operation, key, policy.content_of(fingerprint.current))
         return self.claim(identity, fingerprint, policy)
 
@@ -283,7 +296,10 @@ class Engine(OperatorDesk):
         return refusal_error(refusal, identity)
 
     def _replay(self, identity: Identity, record: Record) -> Replay:
-        outcome = read_outcome(record)
+        try:
+            outcome = read_outcome(record)
+        except RecursionError as error:
+            raise RecordUnreadable(TOO_DEEP, key_digest=identity.digest) from error
         if outcome is None:
             raise self._refusal(machine.Unreadable("its answer is damaged"), record, identity)
         self.emit(events.Replayed, identity)

@@ -18,6 +18,7 @@ FORMAT: Final = 1
 """The version of the record's layout; a record of another format is never run and never replayed."""
 
 Kind: TypeAlias = Literal["returned", "raised", "http"]
+KINDS: Final[tuple[Kind, ...]] = ("returned", "raised", "http")
 
 
 class State(StrEnum):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
-from typing import Any, Generic, NamedTuple, NoReturn, TypeVar
+from typing import Any, Final, Generic, NamedTuple, NoReturn, TypeVar
 
 from idemcore.attempt import Attempt
 from idemcore.codec import Codec
@@ -15,6 +15,11 @@ from idemcore.record import Outcome
 from idemcore.unfinished import is_awaited, is_iterator
 
 T = TypeVar("T")
+
+TOO_DEEP: Final = (
+    "What is kept is whole, but nested deeper than the stack of this call has room to read: ask for it from a "
+    "call that is nested less."
+)
 
 
 class Result(NamedTuple, Generic[T]):
@@ -86,6 +91,8 @@ def replayed(outcome: Outcome, codec: Codec[T], policy: Policy) -> Result[T]:
         value = codec.decode(outcome.body)
     except IdempotencyError:
         raise
+    except RecursionError as error:
+        raise RecordUnreadable(TOO_DEEP) from error
     except Exception as error:  # else the caller would take it for an exception of the function's
         raise RecordUnreadable("The codec cannot read the kept result; look at the record.") from error
     # As Result(…) makes it, but for a call of Python's own: this is on the way of every replay.

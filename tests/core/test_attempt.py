@@ -32,6 +32,7 @@ from idemcore import (
     Replay,
     StoreUnavailable,
     current_attempt,
+    engine,
     errors,
     events,
 )
@@ -507,6 +508,62 @@ def test_completing_with_what_cannot_be_kept_frees_no_key(bench: Bench, body: An
         attempt.complete(body, meta)
     with pytest.raises(NotReplayable, match="not_encodable"):
         bench.begin()
+
+
+def test_a_kind_that_does_not_exist_frees_no_key(bench: Bench) -> None:
+    """One store kept it, another could never read it again, a third raised KeyError."""
+    kind: Any = "json"
+    with pytest.raises(ConfigurationError, match="returned, raised, http"), bench.attempt() as attempt:
+        attempt.complete(b"1", kind=kind)
+    with pytest.raises(NotReplayable, match="not_encodable"):
+        bench.begin()
+
+
+def nested(levels: int, inner: object = 1) -> Any:
+    for level in range(levels):
+        inner = {"a": inner} if level % 2 else [inner]
+    return inner
+
+
+def test_meta_is_kept_that_a_deep_stack_can_read(bench: Bench) -> None:
+    """A hundred levels; with as many as the stack allowed, a replay from deeper down raised RecursionError."""
+    bench.attempt().complete(b"", nested(100))
+    assert bench.replay().outcome.meta == nested(100)
+    wide = {"wide": [[1]] * 500}
+    bench.attempt(key="wide").complete(b"", wide)
+    assert bench.replay(key="wide").outcome.meta == wide
+    with pytest.raises(ConfigurationError, match="100 levels"):
+        bench.attempt(key="deep").complete(b"", {"a": nested(100)})
+    with pytest.raises(NotReplayable, match="not_encodable"):
+        bench.begin(key="deep")
+
+
+def test_what_the_stack_has_no_room_to_read_is_told_as_that(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The record is whole, so nobody is alarmed and nothing runs."""
+
+    class Deep:
+        def encode(self, value: object) -> bytes:
+            raise AssertionError("nothing runs")
+
+        def decode(self, body: bytes) -> Any:
+            raise RecursionError
+
+    ran: list[int] = []
+    asked: Any = {"scope": "t", "operation": "charge", "key": "k", "fingerprint": TEN_EUROS}
+    bench.idem.run(lambda: ran.append(1), codec=JSON, **asked)
+    with pytest.raises(errors.RecordUnreadable, match="is whole"):
+        bench.idem.run(lambda: ran.append(2), codec=Deep(), **asked)
+
+    def no_room(record: Record) -> None:
+        raise RecursionError
+
+    monkeypatch.setattr(engine, "read_outcome", no_room)
+    with pytest.raises(errors.RecordUnreadable, match="is whole"):
+        bench.begin()
+    assert ran == [1]
+    assert bench.seen(events.RecordDamaged) == []
 
 
 def test_a_caller_that_changes_its_buffer_changes_no_record(bench: Bench) -> None:

@@ -210,6 +210,9 @@ def test_a_verdict_of_another_kind_is_refused(bench: Bench) -> None:
     """A typing mistake of an operator's script must not settle a payment."""
     with pytest.raises(ConfigurationError):
         bench.idem.resolve(IDENTITY, b"", "finished")  # type: ignore[arg-type]
+    for verdict in (Answer("json", b"", b"1"), Answer("returned", b"", "1")):  # type: ignore[arg-type]
+        with pytest.raises(ConfigurationError, match="bytes as body"):
+            bench.idem.resolve(IDENTITY, b"", verdict)
 
 
 def test_a_caller_may_wait_for_the_run_in_progress() -> None:
@@ -371,6 +374,8 @@ def test_a_pickle_in_a_record_is_never_loaded(bench: Bench, tmp_path: Any) -> No
         ({"fingerprint": None}, ConfigurationError),
         ({"fingerprint": 7}, ConfigurationError),
         ({"fingerprint": ""}, ConfigurationError),
+        ({"fingerprint": "f" * 1025}, ConfigurationError),
+        ({"fingerprint": _Rules("f" * 1025)}, ConfigurationError),
         ({"fingerprint": "v1.exact:\ud800"}, ConfigurationError),
     ],
 )
@@ -381,6 +386,13 @@ def test_bad_identities_are_refused_before_the_store_is_asked(changed: Any, erro
     with pytest.raises(error):
         bench.begin(**changed)
     assert store.calls == []
+
+
+def test_the_longest_fingerprint_is_taken(bench: Bench) -> None:
+    """1,024 characters: beyond 65,535 one store of several had no room, and said so by an error of its own."""
+    longest = "v1.own:" + "f" * 1017
+    bench.attempt(fingerprint=longest).complete(b"")
+    bench.replay(fingerprint=longest)
 
 
 def test_scopes_that_differ_never_share_a_key(bench: Bench) -> None:

@@ -10,7 +10,18 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from idemcore.identity import Identity
-from idemcore.record import FORMAT, Answer, Claim, Found, Record, State, Swept, Tombstone, UnreadableRecord
+from idemcore.record import (
+    FORMAT,
+    KINDS,
+    Answer,
+    Claim,
+    Found,
+    Record,
+    State,
+    Swept,
+    Tombstone,
+    UnreadableRecord,
+)
 
 Parameters = dict[str, Any]
 
@@ -39,8 +50,6 @@ LISTED_COLUMNS: Final = COLUMNS[:-2]
 """The same without the answer's bytes: the sizes of its two parts stand in their place."""
 
 IDENTITY_COLUMNS: Final = ("scope", "operation", "key")
-
-KINDS: Final = ("returned", "raised", "http")
 
 _STATES: Final[dict[object, State]] = {state.value: state for state in State}
 _MICROSECONDS: Final = 1_000_000

@@ -34,9 +34,9 @@ from sqlalchemy import (
     update,
 )
 
-from idemcore.record import FORMAT, State
+from idemcore.record import FORMAT, KINDS, State
 from idemcore.stores.sql.backend import Backend
-from idemcore.stores.sql.rows import IDENTITY_COLUMNS, KINDS
+from idemcore.stores.sql.rows import IDENTITY_COLUMNS
 
 
 def text_literal(value: str) -> ColumnElement[str]:

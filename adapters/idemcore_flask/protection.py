@@ -10,7 +10,7 @@ from flask import Flask
 from flask import Request as FlaskRequest
 
 from idemcore import ConfigurationError, Engine
-from idemcore.http import Guard, HTTPOptions
+from idemcore.http import Guard, HTTPOptions, refuse_unfit
 from idemcore.identity import Scope, SingleTenant
 from idemcore_flask.decorated import DecoratedViews
 
@@ -87,6 +87,7 @@ def scope_caller(scope: ScopeOf | SingleTenant | None) -> AskedScope:
     if isinstance(scope, SingleTenant):
         return lambda _: scope
     if callable(scope):
+        refuse_unfit("scope", scope)
         return lambda _: scope()
     raise ConfigurationError(
         "scope is a callable that returns who is asking, such as lambda: g.tenant_id, or SINGLE_TENANT."

@@ -17,6 +17,7 @@ from idemcore.http import (
     HTTPOptions,
     method_of,
     read_request,
+    refuse_unfit,
     warn_of_split_memory,
 )
 from idemcore.identity import Scope, SingleTenant
@@ -38,7 +39,7 @@ class IdempotencyMiddleware:
             callers may share keys. None or an empty scope is refused (400).
         required: whether a guarded request without a key is refused (400) or goes straight through.
         authorize: callable that takes the environment and returns whether this caller may have a kept
-            answer now; asked before each replay (403 if not).
+            answer now: True, or False; asked before each replay (403 if not).
         **options: see `idemcore.http.HTTPPolicy`.
 
     Raises:
@@ -59,6 +60,12 @@ class IdempotencyMiddleware:
             raise ConfigurationError(
                 "scope is a callable that takes the environment and returns who is asking, or SINGLE_TENANT."
             )
+        if authorize is not None and not callable(authorize):
+            raise ConfigurationError(
+                "authorize is a callable that takes the environment and returns True or False."
+            )
+        refuse_unfit("scope", scope)
+        refuse_unfit("authorize", authorize)
         if not isinstance(engine, Engine):
             raise ConfigurationError(f"engine is an idemcore.Engine, not {type(engine).__name__}.")
         self._app = app

@@ -10,6 +10,7 @@ Idempotency-Key header draft of the IETF HTTPAPI group.
 """
 
 from idemcore.http.answer import HTTPAnswer, kept_answer
+from idemcore.http.callables import refuse_unfit
 from idemcore.http.cgi import header_variable, method_of, read_request, request_of
 from idemcore.http.collector import Collector
 from idemcore.http.fingerprint_parts import query_parameters
@@ -42,6 +43,7 @@ __all__ = [
     "method_of",
     "query_parameters",
     "read_request",
+    "refuse_unfit",
     "request_of",
     "successes",
     "successes_and",

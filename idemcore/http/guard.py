@@ -17,6 +17,7 @@ from idemcore.current import CURRENT
 from idemcore.engine import Engine
 from idemcore.errors import IdempotencyError, KeyMissing, ReplayForbidden, StoreUnavailable
 from idemcore.http.answer import HTTPAnswer, from_outcome
+from idemcore.http.callables import verdict_of
 from idemcore.http.cgi import header_variable
 from idemcore.http.coding import readable
 from idemcore.http.key import parse_key
@@ -25,6 +26,7 @@ from idemcore.http.request import Request, request_fingerprinter
 from idemcore.http.run import Run
 from idemcore.identity import Identity, Scope, identify
 from idemcore.machine import Fingerprinter, tag_of
+from idemcore.unfinished import is_awaited
 
 R = TypeVar("R")  # what an adapter's server calls a request
 
@@ -90,10 +92,12 @@ class Guard:
             asked: the request as the adapter's server has it; handed to the three that follow.
             read: reads it, given the limit of its body in bytes; what is wrong with the body is raised.
             scope: says who is asking; what it raises passes through.
-            authorize: whether this caller may have a kept answer now; asked before one is given.
+            authorize: whether this caller may have a kept answer now; asked before one is given. What it
+                raises passes through.
 
         Raises:
-            ProgramError: the engine or the adapter is not set up.
+            ProgramError: the engine or the adapter is not set up, or one of these functions returned what is no
+                answer to its question.
         """
         try:
             key = parse_key(header, self.policy.header) if self._key_of is None else None
@@ -128,6 +132,7 @@ class Guard:
         try:
             identity = identify(scope, operation, key, self._core.content_of(fingerprinter.current))
         except IdempotencyError as error:
+            is_awaited(scope)  # which closes a coroutine
             return self._refusals.answer(error)
         try:
             outer = CURRENT.get(None)
@@ -136,10 +141,6 @@ class Guard:
             begun = self.engine.claim(identity, fingerprinter, self._core)
             if isinstance(begun, Attempt):
                 return Run(begun, policy, self._header_filter)
-            if authorize is not None and not authorize():
-                raise ReplayForbidden("You may not have the answer that is kept under this key.")
-            kept = from_outcome(begun.outcome, policy.replayed_header)
-            return readable(kept, request.accept_encoding)
         except StoreUnavailable as error:
             if not (policy.fail_open and error.nothing_known):
                 return self._refusals.answer(error)
@@ -147,6 +148,16 @@ class Guard:
             return Run(None, policy, self._header_filter)
         except IdempotencyError as error:
             return self._refusals.answer(error)
+        # Beyond `fail_open`: whatever its own code raises, the operation is known to be done.
+        if authorize is not None and not verdict_of("authorize", authorize()):
+            return self._refusals.answer(
+                ReplayForbidden("You may not have the answer that is kept under this key.")
+            )
+        try:
+            kept = from_outcome(begun.outcome, policy.replayed_header)
+        except IdempotencyError as error:
+            return self._refusals.answer(error)
+        return readable(kept, request.accept_encoding)
 
 
 def _storable(path: str) -> str:

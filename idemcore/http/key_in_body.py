@@ -11,9 +11,11 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from idemcore.errors import ConfigurationError
+from idemcore.http.callables import refuse_unfit
 from idemcore.http.packed import unpacked
 from idemcore.http.request import Request
 from idemcore.http.spool import whole
+from idemcore.unfinished import is_awaited
 
 KeyOf: TypeAlias = Callable[[Request], str | None]
 
@@ -26,16 +28,24 @@ def key_reader(where: str | KeyOf, max_decoded: int) -> KeyOf:
         max_decoded: how many bytes a packed body may have unpacked for a pointer to be followed.
 
     Raises:
-        ConfigurationError: it is neither.
+        ConfigurationError: it is neither; from the callable, where it returns another thing.
     """
     if callable(where):
-        return where
+        refuse_unfit("key", where)
+        return lambda request: _text(where(request))
     if not isinstance(where, str) or not where.startswith("/"):
         raise ConfigurationError(
             "key is a JSON Pointer into the body, such as '/id', or a callable that takes the request."
         )
     tokens = [token.replace("~1", "/").replace("~0", "~") for token in where[1:].split("/")]
     return lambda request: _at(tokens, _plain(request, max_decoded))
+
+
+def _text(key: object) -> str | None:
+    if key is None or isinstance(key, str):
+        return key
+    is_awaited(key)  # which closes a coroutine
+    raise ConfigurationError(f"key returns a text or None, not {type(key).__name__}.")
 
 
 def _plain(request: Request, max_decoded: int) -> bytes:

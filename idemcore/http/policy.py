@@ -11,6 +11,7 @@ from typing import Any, Final, Literal, TypeAlias, TypedDict
 from idemcore.canonical import Canonicalizer
 from idemcore.errors import ConfigurationError
 from idemcore.http.answer import HTTPAnswer
+from idemcore.http.callables import refuse_unfit
 from idemcore.http.fingerprint_parts import query_parameters
 from idemcore.http.headers import HeaderFilter
 from idemcore.http.kept_answers import Keep, successes
@@ -173,6 +174,7 @@ class HTTPPolicy:
                     f"{name} is a function; for keep there are successes, successes_and(402), final_answers "
                     "and everything in idemcore.http."
                 )
+            refuse_unfit(name, value)
         # These are made once for nothing, so that a wrong option fails at start-up, not at a request.
         self.core_policy()
         self.rule()

@@ -13,11 +13,12 @@ import logging
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from math import ceil
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias, cast
 
 from idemcore import errors
 from idemcore.errors import ConfigurationError
 from idemcore.http.answer import HTTPAnswer
+from idemcore.unfinished import is_awaited
 
 TYPE_PREFIX: Final = "urn:idemcore:problem:"
 MEDIA_TYPE: Final = "application/problem+json"
@@ -141,7 +142,9 @@ class Refusals:
         """The answer that tells a client of a refusal; raises as `problem` does."""
         problem = self.problem(error)
         try:
-            media_type, body = self._render(problem)
+            rendered: object = self._render(problem)
+            is_awaited(rendered)  # which closes a coroutine
+            media_type, body = cast("tuple[str, bytes]", rendered)
             if not isinstance(media_type, str) or not isinstance(body, bytes):
                 raise TypeError("render returns a media type and bytes")
         except Exception as raised:  # by its class alone: the text may quote what was rendered

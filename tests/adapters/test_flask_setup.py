@@ -649,3 +649,15 @@ def test_an_interval_that_is_none_fails_at_set_up(every: Any) -> None:
     app.config.update({"IDEMCORE_STORE": "memory://", "IDEMCORE_SWEEP_EVERY": every})
     with pytest.raises(ConfigurationError, match="timedelta"):
         Idempotency(app, scope=SINGLE_TENANT)
+
+
+async def awaited() -> str:
+    return "tenant-7"
+
+
+def test_an_async_scope_fails_where_it_is_given() -> None:
+    """KEY-01: Flask awaits views, and nobody a scope."""
+    with pytest.raises(ConfigurationError, match="scope is a plain function"):
+        Idempotency(scope=awaited)  # type: ignore[arg-type]
+    with pytest.raises(ConfigurationError, match="scope is a plain function"):
+        Idempotency().required(scope=awaited)  # type: ignore[arg-type]

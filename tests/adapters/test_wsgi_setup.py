@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gc
+from functools import partial
 from typing import Any
 
 import pytest
 
-from idemcore import SINGLE_TENANT, ConfigurationError, Engine, current_attempt
+from idemcore import SINGLE_TENANT, ConfigurationError, Engine, StoreUnavailable, current_attempt
 from idemcore_wsgi import IdempotencyMiddleware
 from tests.adapters.http import Http, InProcess
 from tests.adapters.shop import Shop
@@ -20,9 +22,21 @@ def served(**options: Any) -> tuple[Http, Shop]:
     return Http(InProcess(app)), shop
 
 
+def transport_of(http: Http) -> InProcess:
+    transport = http._transport
+    assert isinstance(transport, InProcess)
+    return transport
+
+
 @pytest.mark.parametrize(
     "wrong",
-    [{"scope": None}, {"scope": "tenant"}, {"methods": ["HEAD"]}, {"statuses": {"idempotency_key_reuse": 399}}],
+    [
+        {"authorize": True},
+        {"scope": None},
+        {"scope": "tenant"},
+        {"methods": ["HEAD"]},
+        {"statuses": {"idempotency_key_reuse": 399}},
+    ],
 )
 def test_a_wrong_option_fails_at_start_up(wrong: dict[str, Any]) -> None:
     """Not at the first request."""
@@ -59,6 +73,73 @@ def test_an_authorize_that_raises_gives_nothing_away() -> None:
     http.post()
     got = http.post()
     assert (got.status, got.body) == (500, b"a server's own page")
+
+
+async def awaited(*_: Any) -> Any:
+    return True
+
+
+class AwaitedCall:
+    async def __call__(self, *_: Any) -> Any:
+        return True
+
+
+@pytest.mark.parametrize("option", ["scope", "authorize", "key", "keep", "redact", "render"])
+@pytest.mark.parametrize(
+    "function", [awaited, partial(awaited, 1), AwaitedCall()], ids=["def", "partial", "call"]
+)
+def test_an_async_function_fails_at_start_up(option: str, function: Any) -> None:
+    """SEC: nobody awaits it, and a coroutine counts as yes to Python: another user got the kept answer."""
+    with pytest.raises(ConfigurationError, match=f"^{option} is a plain function"):
+        served(**{option: function})
+
+
+@pytest.mark.parametrize(
+    "says", [awaited, lambda _: None, lambda _: 1, lambda _: "no"], ids=["coroutine", "None", "1", "no"]
+)
+@pytest.mark.filterwarnings("error")
+def test_an_authorize_that_says_neither_yes_nor_no_gives_nothing_away(says: Any) -> None:
+    """SEC: what it means nobody can tell, so it is an error; a coroutine is closed."""
+    http, _ = served(authorize=lambda environ: says(environ))
+    first = http.post()
+    got = http.post()
+    assert (got.status, got.body) == (500, b"a server's own page")
+    assert first.body != got.body
+    assert [type(error) for error in transport_of(http).errors] == [ConfigurationError]
+    gc.collect()
+
+
+@pytest.mark.parametrize("fail_open", [False, True])
+def test_an_authorize_whose_own_store_is_down_runs_nothing_again(fail_open: bool) -> None:
+    """DEG-01: `fail_open` is for this engine's store; the operation is known to be done here."""
+
+    def authorize(environ: dict[str, Any]) -> bool:
+        error = StoreUnavailable("another one", retry_after=1)
+        error.nothing_known = True
+        raise error
+
+    http, _ = served(authorize=authorize, fail_open=fail_open)
+    http.post()
+    assert http.post().status == 500
+    assert http.runs == 1
+
+
+@pytest.mark.parametrize("option", ["scope", "key"])
+@pytest.mark.filterwarnings("error")
+def test_a_function_that_returns_a_coroutine_is_the_programs_error(option: str) -> None:
+    """KEY-01: not a client's that is told 400; nothing runs."""
+    http, _ = served(**{option: lambda _: awaited()})
+    assert http.post().status == 500
+    assert [type(error) for error in transport_of(http).errors] == [ConfigurationError]
+    assert http.runs == 0
+    gc.collect()
+
+
+def test_a_key_function_that_returns_a_number_is_the_programs_error() -> None:
+    """KEY-02: the client sent nothing wrong."""
+    http, _ = served(key=lambda asked: 5)
+    assert http.post().status == 500
+    assert http.runs == 0
 
 
 def test_a_scope_that_raises_never_falls_back() -> None:

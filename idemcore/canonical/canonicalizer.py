@@ -117,7 +117,7 @@ class Canonicalizer:
         It is canonical JSON in UTF-8, except that bytes and secrets appear as tagged tokens which are no
         JSON. The value is read, never changed. An Enum's member is its value and a dataclass its fields; a
         model is its set fields, its extras, and unset fields of a Literal type, which may be the tag of a
-        union. What a class is called does not count.
+        union. What a class is called does not count. An object that holds more than that is refused.
 
         Raises:
             CanonicalizationError: naming the path (``$.lines[3].meta``) of what has no canonical form.

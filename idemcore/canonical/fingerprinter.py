@@ -32,7 +32,7 @@ class Part(Protocol):
     """A part of a composed request whose digest depends on the rule."""
 
     def digest(self, rule: Rule, /) -> bytes:
-        """32 bytes that stand for this part."""
+        """What stands for this part: a digest, or bytes of any length that tell it from every other."""
         ...
 
 

@@ -8,14 +8,25 @@ pydantic: a value can only be a model when somebody else has, so `sys.modules` i
 from __future__ import annotations
 
 import dataclasses
+import enum
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
 from types import NoneType, UnionType
 from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin, get_type_hints
+from uuid import UUID
 
+from idemcore.same import same
+
+from .attributes import beside, refuse_others
 from .number import Refused
 
 _MAX_CLASSES = 1024
+_MADE: Final = object()
+_IMMUTABLE = frozenset(
+    {str, int, float, bool, type(None), bytes, Decimal, UUID, date, time, datetime, timedelta}
+)
 
 
 class NotFingerprinted:
@@ -69,18 +80,23 @@ def reading_of_model(cls: Any) -> Callable[[Any], object]:
     if getattr(cls, "__pydantic_root_model__", False):
         return lambda model: model.__dict__["root"]
     names = _fingerprinted(cls)
+    fields = frozenset(cls.model_fields)
+    whole = names == fields
     tags = frozenset(name for name, field in cls.model_fields.items() if _is_tag(field))
+    defaults = {name: _static_default(cls, field) for name, field in cls.model_fields.items()}
 
     def content(model: Any) -> object:
         held = model.__dict__
         was_set = model.__pydantic_fields_set__
-        if held.keys() == names == was_set and not model.__pydantic_extra__:
-            return held  # all there is, and it is only read
+        if held.keys() == fields:
+            if whole and was_set == fields and not model.__pydantic_extra__:
+                return held  # all there is, and it is only read
+        elif not held.keys() <= fields:
+            refuse_others(cls, held, fields)
         said = {
             name: held[name]
             for name in names
-            if name in held
-            and (name in was_set or name in tags or _changed_in_place(held[name], cls.model_fields[name]))
+            if name in held and (name in was_set or name in tags or _was_changed(held[name], defaults[name]))
         }
         if model.__pydantic_extra__:
             for name, value in model.__pydantic_extra__.items():
@@ -113,24 +129,77 @@ def _literals(annotation: Any) -> tuple[object, ...]:
     return ()
 
 
-def _changed_in_place(value: object, field: Any) -> bool:
-    """Whether an unset field's value was changed without being assigned.
+def _static_default(cls: Any, field: Any) -> object:
+    """A default that all models share; _MADE for one that each gets anew, from a factory or a validation."""
+    validated = field.validate_default
+    if validated is None:
+        validated = cls.model_config.get("validate_default")
+    return _MADE if validated or field.default_factory is not None else field.default
 
-    Only containers and models can be; what a factory made of them counts as soon as it says anything.
+
+def _was_changed(value: object, default: object) -> bool:
+    """Whether an unset field's value was changed without pydantic's notice: in place, or by object.__setattr__.
+
+    What each model gets anew cannot be compared with what it was: it counts as soon as it holds anything that
+    can have been put into it.
     """
-    if is_model(value):
-        return bool(reading_of_model(type(value))(value))
-    if not isinstance(value, (list, dict, set, bytearray)):
+    kind = type(value)
+    if default is _MADE:
+        return kind not in _IMMUTABLE and _may_have_been_filled(value)
+    if kind in _IMMUTABLE and value is default:
         return False
-    if field.default_factory is not None:
+    if (kind is list or kind is dict) and value == default == kind():
+        return False
+    if is_model(value):
+        return bool(reading_of_model(kind)(value))
+    return value is not default and not same(value, default)
+
+
+def _may_have_been_filled(value: Any) -> bool:
+    kind = type(value)
+    if kind is list or kind is dict:
         return bool(value)
-    return bool(value != field.default)
+    if isinstance(value, (str, bytes, range, enum.Enum)):
+        return False
+    if is_model(value):
+        return bool(reading_of_model(kind)(value))
+    if dataclasses.is_dataclass(kind):
+        names = _fingerprinted(kind)
+        if not kind.__dataclass_params__.frozen:  # type: ignore[attr-defined]  # every dataclass has it
+            return bool(names)
+        return any(_may_have_been_filled(getattr(value, name)) for name in names)
+    if isinstance(value, (tuple, frozenset)):
+        return any(map(_may_have_been_filled, value))
+    return isinstance(value, Collection) and len(value) > 0
 
 
 def reading_of_dataclass(cls: type) -> Callable[[Any], object]:
-    """How a dataclass of this very class is read: all its fields, those that a subclass adds included."""
+    """How a dataclass of this very class is read: all its fields, those that a subclass adds included.
+
+    One that holds more than its fields, such as what it made of an InitVar, is refused.
+    """
     names = _fingerprinted(cls)
-    return lambda value: {name: getattr(value, name) for name in names}
+    fields = frozenset(field.name for field in dataclasses.fields(cls))
+    check = beside(cls, object, fields)
+    if check is None:
+        return lambda value: {name: getattr(value, name) for name in names}
+    whole = names == fields and cls.__dictoffset__ and not _has_accessors(cls, names)
+
+    def content(value: Any) -> object:
+        if whole and value.__dict__.keys() == fields:
+            return value.__dict__  # all there is, and it is only read
+        check(value)
+        return {name: getattr(value, name) for name in names}
+
+    return content
+
+
+def _has_accessors(cls: type, names: Iterable[str]) -> bool:
+    """Whether reading one of these attributes runs code of the class."""
+    if any("__getattribute__" in vars(owner) for owner in cls.__mro__[:-1]):
+        return True
+    found = (vars(owner)[name] for name in names for owner in cls.__mro__ if name in vars(owner))
+    return any(hasattr(type(attribute), "__set__") for attribute in found)
 
 
 _fingerprinted_names: dict[type, frozenset[str]] = {}

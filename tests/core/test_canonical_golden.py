@@ -17,8 +17,8 @@ import pytest
 GOLDEN = Path(__file__).parent / "golden"
 
 # Raised only when lines were added, to freeze these too; a digest that no longer fits is a broken promise.
-FROZEN_LINES = 285
-FROZEN_SHA256 = "321da2cd66a31c9a97fb90242e418128314dc38a5e6e8ab76365adf40eab193c"
+FROZEN_LINES = 287
+FROZEN_SHA256 = "857a3134a232480657bca1e5d96097a7e439b29f3e3ce90da549a8e14f95be8a"
 
 
 def _cases() -> ModuleType:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 import ipaddress
 import uuid
-from collections import OrderedDict, defaultdict, namedtuple
+from collections import OrderedDict, defaultdict, deque, namedtuple
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta, timezone, tzinfo
 from decimal import Decimal
@@ -117,6 +117,7 @@ EXPECTED: list[tuple[Any, str]] = [
     ({Word.YES: 1, Text("a"): 2}, '{"a":2,"yes":1}'),
     (OrderedDict(b=1, a=2), '{"a":2,"b":1}'),
     (defaultdict(int, {"a": 1}), '{"a":1}'),
+    (deque([1, 2], maxlen=2), "[1,2]"),
     (MappingProxyType({"a": 1}), '{"a":1}'),
     ({"\ufb33": 1, "\U0001f600": 2}, '{"\U0001f600":2,"\ufb33":1}'),
     (Colour.RED, '"red"'),
@@ -134,6 +135,9 @@ EXPECTED: list[tuple[Any, str]] = [
     (datetime(2024, 1, 2, 3, 4, 5), '"2024-01-02T03:04:05"'),  # naive is the case
     (datetime(9999, 12, 31, 23, 30, tzinfo=timezone(-timedelta(hours=1))), '"10000-01-01T00:30:00Z"'),
     (datetime(1, 1, 1, 0, 30, tzinfo=PLUS_ONE), '"0000-12-31T23:30:00Z"'),
+    (datetime(2024, 10, 27, 2, 30, fold=1), '"2024-10-27T02:30:00 fold=1"'),  # naive is the case
+    (datetime(2024, 10, 27, 2, 30, fold=1, tzinfo=UTC), '"2024-10-27T02:30:00Z"'),
+    (time(2, 30, fold=1), '"02:30:00 fold=1"'),
     (date(2024, 1, 2), '"2024-01-02"'),
     (time(3, 4), '"03:04:00"'),
     (time(3, 4, tzinfo=PLUS_ONE), '"03:04:00+01:00"'),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 import ipaddress
 import uuid
+from collections import deque
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta, timezone
 from decimal import Decimal
@@ -93,5 +94,5 @@ class Numbers(RootModel[list[float]]):
 __all__ = [
     "UTC", "UUID", "AnyUrl", "Bits", "Colour", "Company", "Decimal", "Gift", "Level", "Line", "Login",
     "Numbers", "Open", "Order", "Party", "Refund", "Secret", "SecretBytes", "SecretStr", "Text", "ZoneInfo",
-    "date", "datetime", "ip", "network", "time", "timedelta", "timezone",
+    "date", "datetime", "deque", "ip", "network", "time", "timedelta", "timezone",
 ]  # fmt: skip

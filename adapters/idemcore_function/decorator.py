@@ -97,7 +97,7 @@ def idempotent(
     Raises:
         ConfigurationError: when decorating: no engine, an async or generator function, a key or scope that
             does not fit the parameters, a method whose key leaves its object open, a namespace that another
-            function has.
+            function has, an argument of two classes that only their names tell apart.
         ResultNotSerializable: when decorating: results of the annotated type cannot be kept.
     """
     if not isinstance(engine, Engine):

@@ -27,9 +27,10 @@ from idemcore.refusal import refusal_error
 from idemcore.running import replayed, run_once
 from idemcore.settling import Replay
 
+from .alike import refuse_alike
 from .binding import Binding
 from .compared import Compared, rule_over
-from .source import KeySource, ScopeSource, key_source, scope_source
+from .source import KeyCallback, KeySource, ScopeSource, key_source, scope_source
 from .template import Template
 
 _SETTLEMENTS: Final = {State.COMPLETED: Settlement.KEEP, State.UNKNOWN: Settlement.UNKNOWN}
@@ -95,6 +96,8 @@ class Operation:
         rule = rule_over(binding, exclude, accept, canonicalizer)
         named = self._key.names if self._key is not None else ()
         self._compared = Compared(rule, binding, named, namespace)
+        if not isinstance(self._key, KeyCallback):  # which may tell them apart
+            refuse_alike(declared, self._compared.whole, namespace)
         self._arguments = binding.reader(self._compared.whole)
 
     def run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Result[Any]:

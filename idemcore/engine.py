@@ -32,7 +32,7 @@ from idemcore.identity import Identity, Scope, identify
 from idemcore.keeper import Keeper
 from idemcore.machine import Fingerprinter, PlainFingerprint
 from idemcore.policy import Policy
-from idemcore.record import Claim, Record, State, UnreadableRecord, read_outcome
+from idemcore.record import Claim, Outcome, Record, State, UnreadableRecord, read_outcome
 from idemcore.refusal import Refusal, refusal_error
 from idemcore.running import TOO_DEEP, Result, replayed, run_once
 from idemcore.settling import Replay
@@ -295,6 +295,20 @@ class Engine(OperatorDesk):
                 self.emit(events.RecordDamaged, identity, reason)
         return refusal_error(refusal, identity)
 
+    def say_damaged(self, identity: Identity, outcome: Outcome, error: RecordUnreadable) -> None:
+        """The alarm of whoever finds that a kept outcome cannot be given back; once of each operation.
+
+        Args:
+            identity: of the operation.
+            outcome: that is kept.
+            error: that the caller gets instead.
+        """
+        # A kept exception of the function's own has no cause; one that the stack had no room for is whole.
+        own = outcome.kind == "raised" and error.__cause__ is None
+        damage = UnreadableRecord("its outcome cannot be given back")
+        if not (own or isinstance(error.__cause__, RecursionError)) and self._alarms.is_news(identity, damage):
+            self.emit(events.RecordDamaged, identity, damage.reason)
+
     def _replay(self, identity: Identity, record: Record) -> Replay:
         try:
             outcome = read_outcome(record)
@@ -334,9 +348,15 @@ class Engine(OperatorDesk):
         """
         policy = policy if policy is not None else self.policy
         begun = self.begin(scope=scope, operation=operation, key=key, fingerprint=fingerprint, policy=policy)
-        if isinstance(begun, Replay):
+        if not isinstance(begun, Replay):
+            return run_once(begun, codec, policy, fn)
+        try:
             return replayed(begun.outcome, codec, policy)
-        return run_once(begun, codec, policy, fn)
+        except RecordUnreadable as error:
+            current = fingerprint if isinstance(fingerprint, str) else fingerprint.current
+            identity = identify(scope, operation, key, policy.content_of(current))
+            self.say_damaged(identity, begun.outcome, error)
+            raise
 
 
 def _is_claimed(record: Record | UnreadableRecord) -> TypeGuard[Record]:

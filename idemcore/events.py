@@ -100,7 +100,8 @@ class StoreFailed(OperationEvent):
 
 @dataclass(frozen=True, slots=True)
 class RecordDamaged(OperationEvent):
-    """A record cannot be read, so its operation neither runs nor replays until somebody has looked.
+    """A record, or the outcome that it keeps, cannot be read, so its operation neither runs nor replays until
+    somebody has looked.
 
     Each process says it once of a record; its further retries are `Refused`.
     """

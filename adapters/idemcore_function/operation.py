@@ -122,9 +122,13 @@ class Operation:
 
     def finish(self, begun: Attempt | Replay, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Result[Any]:
         """Runs the function under its claim, or gives back what it came to; what either raised is raised."""
-        if isinstance(begun, Replay):
+        if not isinstance(begun, Replay):
+            return run_once(begun, self._codec, self.policy, self.function, *args, **kwargs)
+        try:
             return replayed(begun.outcome, self._codec, self.policy)
-        return run_once(begun, self._codec, self.policy, self.function, *args, **kwargs)
+        except RecordUnreadable as error:
+            self._engine.say_damaged(self.read(args, kwargs).identity, begun.outcome, error)
+            raise
 
     def settlement_after(self, begun: Attempt | Replay, error: BaseException) -> Settlement:
         """What became of the claim, after the function raised: as the record has it; of a kept one, KEEP.

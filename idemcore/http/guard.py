@@ -15,7 +15,7 @@ from idemcore import events
 from idemcore.attempt import Attempt
 from idemcore.current import CURRENT
 from idemcore.engine import Engine
-from idemcore.errors import IdempotencyError, KeyMissing, ReplayForbidden, StoreUnavailable
+from idemcore.errors import IdempotencyError, KeyMissing, RecordUnreadable, ReplayForbidden, StoreUnavailable
 from idemcore.http.answer import HTTPAnswer, from_outcome
 from idemcore.http.callables import verdict_of
 from idemcore.http.cgi import header_variable
@@ -156,6 +156,8 @@ class Guard:
         try:
             kept = from_outcome(begun.outcome, policy.replayed_header)
         except IdempotencyError as error:
+            if isinstance(error, RecordUnreadable):
+                self.engine.say_damaged(identity, begun.outcome, error)
             return self._refusals.answer(error)
         return readable(kept, request.accept_encoding)
 

@@ -13,7 +13,7 @@ import pytest
 
 from idemcore import Attempt, Engine, MemoryStore, Policy
 from idemcore.errors import ConfigurationError, StoreFull, StoreUnavailable
-from idemcore.events import Event, RecordingFailed, ReleaseFailed, Unprotected
+from idemcore.events import Event, RecordDamaged, RecordingFailed, ReleaseFailed, Unprotected
 from idemcore.http import successes
 from idemcore.http.kept_answers import Keep
 from idemcore.identity import identify
@@ -264,6 +264,8 @@ def test_damaged_records_are_neither_run_nor_replayed(station: str) -> None:
         assert got.code == "record_unreadable"
         assert got["Retry-After"] == "60"
         assert shop.http.runs == 1
+        shop.http.post()
+        assert shop.seen(RecordDamaged) == 1, "somebody has to look"
 
 
 def test_refusals_logs_and_events_reveal_nothing(station: str, caplog: pytest.LogCaptureFixture) -> None:

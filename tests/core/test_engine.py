@@ -653,6 +653,41 @@ def test_a_record_that_cannot_be_read_raises_an_alarm(bench: Bench) -> None:
     assert [event.reason for event in bench.seen(events.RecordDamaged)] == ["format 9"]  # type: ignore[attr-defined]
 
 
+class _OneWay:
+    """A codec whose type has changed since."""
+
+    def encode(self, value: object) -> bytes:
+        return b"1"
+
+    def decode(self, body: bytes) -> object:
+        raise ValueError("another type")
+
+
+def test_an_outcome_that_cannot_be_given_back_raises_an_alarm(bench: Bench) -> None:
+    """Its callers are refused from now on; the only event was that it was replayed."""
+    asked: Any = {"scope": "t", "operation": "charge", "key": "k", "fingerprint": TEN_EUROS, "codec": _OneWay()}
+    bench.idem.run(lambda: 1, **asked)
+    for _ in range(2):
+        with pytest.raises(RecordUnreadable):
+            bench.idem.run(lambda: 1, **asked)
+    assert bench.seen(events.RecordDamaged) == [
+        events.RecordDamaged(IDENTITY, "its outcome cannot be given back")
+    ]
+
+
+def test_a_kept_exception_of_the_functions_own_is_no_alarm(bench: Bench) -> None:
+    """It looked something else up, found it unreadable, and that is its answer."""
+
+    def look_up() -> None:
+        raise RecordUnreadable("of another operation")
+
+    asked: Any = {"scope": "t", "operation": "charge", "key": "k", "fingerprint": TEN_EUROS, "codec": JSON}
+    for _ in range(2):
+        with pytest.raises(RecordUnreadable, match="of another"):
+            bench.idem.run(look_up, policy=Policy(keep=(RecordUnreadable,)), **asked)
+    assert bench.seen(events.RecordDamaged) == []
+
+
 def test_ones_own_claim_whose_acknowledgement_was_lost_is_no_takeover_to_announce(bench: Bench) -> None:
     """Row 7b: user code has not run under it yet, so no effect can be repeated."""
     real, calls = bench.idem.store.reserve, []

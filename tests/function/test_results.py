@@ -24,7 +24,7 @@ from pydantic import BaseModel, ConfigDict, Field, RootModel, SecretStr, compute
 from idemcore import ConfigurationError, Engine, NotReplayable, RecordUnreadable, ResultNotSerializable, events
 from idemcore.codec import JSON, TypeCodec
 from idemcore.same import same
-from idemcore_function import idempotent
+from idemcore_function import idempotent, key_of
 from tests.core.engine_fixtures import Bench
 
 
@@ -368,8 +368,8 @@ def test_a_codec_of_ones_own_is_used_and_one_that_breaks_runs_nothing_twice(benc
     assert ran == [1, 2]
 
 
-def test_a_codec_that_cannot_read_what_it_wrote_is_an_unreadable_record(idem: Engine) -> None:
-    """Its exception is not mistaken for one of the function's."""
+def test_a_codec_that_cannot_read_what_it_wrote_is_an_unreadable_record() -> None:
+    """Its exception is not mistaken for one of the function's, and somebody is told to look."""
 
     class OneWay:
         def encode(self, value: str) -> bytes:
@@ -378,10 +378,14 @@ def test_a_codec_that_cannot_read_what_it_wrote_is_an_unreadable_record(idem: En
         def decode(self, body: bytes) -> str:
             raise LookupError(body)
 
-    f = idempotent(idem, key="{n}", codec=OneWay())(_done)
+    seen: list[events.Event] = []
+    f = idempotent(Engine("memory://", observers=[seen.append]), key="{n}", codec=OneWay())(_done)
     f(1)
-    with pytest.raises(RecordUnreadable):
-        f(1)
+    for _ in range(2):
+        with pytest.raises(RecordUnreadable):
+            f(1)
+    (alarm,) = [event for event in seen if isinstance(event, events.RecordDamaged)]
+    assert alarm.identity == key_of(f)(1)
 
 
 def test_the_result_type_is_found_behind_partials_wrappers_and_objects(idem: Engine) -> None:

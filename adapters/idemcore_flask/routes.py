@@ -79,9 +79,11 @@ class Routes:
         return route
 
     def _looked_over(self) -> Mapping[str, str]:
+        new: Mapping[str, str] = {}
         with self._looking_over:
             if self._faults is None:
-                self._faults = faults_of(self._app, self._settings)
-                for fault in self._faults.values():
-                    _log.error("%s Until then each request to it fails.", fault)
-            return self._faults
+                self._faults = new = faults_of(self._app, self._settings)
+            faults = self._faults
+        for fault in new.values():  # a log's handler is free to take its time, and to call the app
+            _log.error("%s Until then each request to it fails.", fault)
+        return faults

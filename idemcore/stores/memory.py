@@ -3,7 +3,8 @@
 Memory is per process: another worker, and a child after a fork, does not see what is recorded here. It
 suits tests, command-line programs and servers of one process; use a database for anything else.
 
-One lock guards a few dicts and is never held while a caller's code runs. Time comes from a monotonic
+One lock guards a few dicts and is never held while a caller's code runs. (A signal handler is no caller: one
+that asks the store may wait for the very thread that it has interrupted.) Time comes from a monotonic
 clock; the wall clock only stamps outcomes. Every write removes a bounded number of dead records, so
 memory shrinks without anyone asking for it, whatever the number of records.
 

@@ -19,8 +19,7 @@ def read(asked: FlaskRequest, limit: int) -> Request | IdempotencyError:
         ConfigurationError: somebody was here before us and left nothing.
     """
     held, environ = asked.__dict__, asked.environ
-    rule = asked.url_rule
-    route = rule.rule if rule is not None else ""
+    route = _route_of(asked)
     if "stream" in held or "form" in held:
         body = held.get("_cached_data", b"")
         if not body and (asked.content_length or "HTTP_TRANSFER_ENCODING" in environ):
@@ -38,3 +37,15 @@ def read(asked: FlaskRequest, limit: int) -> Request | IdempotencyError:
         raise
     except IdempotencyError as error:
         return error
+
+
+def _route_of(asked: FlaskRequest) -> str:
+    """The rule that was matched, behind the host where that had a say in it.
+
+    The host as it was asked for: a rule may stand for many, which nothing else tells apart.
+    """
+    rule = asked.url_rule
+    if rule is None:
+        return ""
+    by_host = rule.host if rule.map is not None and rule.map.host_matching else rule.subdomain
+    return f"{asked.host.lower()}{rule.rule}" if by_host else rule.rule

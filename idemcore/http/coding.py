@@ -10,12 +10,11 @@ import zlib
 from typing import Final
 
 from idemcore.http.answer import HTTPAnswer
+from idemcore.http.packed import GZIP_WINDOW, coding_of
 
 MAX_DECODED: Final = 64 << 20
 """Bytes. An answer that unpacks to more is given as it is kept."""
 
-_GZIP_NAMES: Final = frozenset(("gzip", "x-gzip"))
-_GZIP_WINDOW: Final = 16 + zlib.MAX_WBITS
 _OF_ENCODED_BYTES: Final = frozenset(("content-encoding", "content-length", "content-digest", "content-md5"))
 
 
@@ -30,7 +29,7 @@ def readable(answer: HTTPAnswer, accept_encoding: str) -> HTTPAnswer:
         accept_encoding: of the retry; empty where it was not sent.
     """
     coding = answer.header("Content-Encoding")
-    if coding is None or coding.strip().lower() not in _GZIP_NAMES or _accepts_gzip(accept_encoding):
+    if coding is None or coding_of(coding) != "gzip" or _accepts_gzip(accept_encoding):
         return answer
     body = _unpacked(answer.body)
     if body is None:
@@ -47,16 +46,16 @@ def _accepts_gzip(accept_encoding: str) -> bool:
     wildcard = False
     for item in accept_encoding.split(","):
         coding, _, parameter = item.partition(";")
-        name, weight = coding.strip().lower(), parameter.replace(" ", "").lower()
+        name, weight = coding_of(coding), parameter.replace(" ", "").lower()
         refused = weight.startswith("q=") and not weight[2:].strip("0.")
-        if name in _GZIP_NAMES:
+        if name == "gzip":
             return not refused
         wildcard = wildcard or (name == "*" and not refused)
     return wildcard
 
 
 def _unpacked(body: bytes) -> bytes | None:
-    unpacker = zlib.decompressobj(_GZIP_WINDOW)
+    unpacker = zlib.decompressobj(GZIP_WINDOW)
     try:
         plain = unpacker.decompress(body, MAX_DECODED)
     except zlib.error:

@@ -11,15 +11,14 @@ from urllib.parse import unquote_to_bytes
 
 from idemcore.canonical import JsonBody, Part, Rule
 from idemcore.http.multipart import canonical_multipart
-from idemcore.http.packed import unpacked
+from idemcore.http.packed import coding_of, unpacked
 from idemcore.http.spool import Spool, chunks_of, whole
 
 _MAX_PAIRS: Final = 10_000
 """More fields than any form has are compared as they came: taking them apart would cost a gigabyte."""
 _SLICE: Final = 1 << 12
 _QUERY: Final = "/\0query/"
-"""Excluded parameters stand among a rule's JSON Pointers, so that its tag tells of them too; no JSON has
-a member of this name."""
+"""Excluded parameters stand among a rule's JSON Pointers, so that its tag tells of them too; see `_Json`."""
 
 
 def query_parameters(*names: str) -> tuple[str, ...]:
@@ -35,12 +34,17 @@ def query_part(query: str) -> bytes | Part:
 def body_part(
     media_type: str, content_type: str, content_encoding: str, body: bytes | Spool, max_decoded: int
 ) -> bytes | Part:
-    """A body by its media type; unpacked first where it is gzip and becomes no larger than `max_decoded`."""
+    """A body by its media type; unpacked first where it is gzip and becomes no larger than `max_decoded`.
+
+    What the bytes of any other coding mean hangs on its name.
+    """
     if content_encoding:
         plain = unpacked(content_encoding, body, max_decoded)
-        return _raw(body) if plain is None else _Packed(body_part(media_type, content_type, "", plain, 0))
+        if plain is None:
+            return b"coded" + _raw(body) + coding_of(content_encoding).encode("utf-8", "surrogatepass")
+        return _Packed(body_part(media_type, content_type, "", plain, 0))
     if is_json(media_type):
-        return JsonBody(whole(body))
+        return _Json(whole(body))
     if media_type == "application/x-www-form-urlencoded":
         return _Form(whole(body))
     if media_type.startswith("multipart/"):
@@ -74,6 +78,19 @@ class _Query:
     def digest(self, rule: Rule, /) -> bytes:
         named = (pointer.removeprefix(_QUERY) for pointer in rule.exclude if pointer.startswith(_QUERY))
         return _canonical_pairs(self._text, frozenset(map(_unescaped, named)))
+
+
+@final
+class _Json:
+    def __init__(self, body: bytes) -> None:
+        self._json = JsonBody(body)
+
+    def digest(self, rule: Rule, /) -> bytes:
+        # A text may have a member that is called as excluded parameters are; it then holds an escaped NUL,
+        # which hardly any does, and is compared byte by byte.
+        if b"u0000" in self._json.body and any(pointer.startswith(_QUERY) for pointer in rule.exclude):
+            return _raw(self._json.body)
+        return self._json.digest(rule)
 
 
 @final

@@ -11,13 +11,19 @@ from typing import Final
 
 from idemcore.http.spool import SPOOL_FROM, Spool, chunks_of
 
-_GZIP_WINDOW: Final = 16 + zlib.MAX_WBITS
+GZIP_WINDOW: Final = 16 + zlib.MAX_WBITS
 _CHUNK: Final = 1 << 16
+
+
+def coding_of(content_encoding: str) -> str:
+    """Its name, of which ``x-gzip`` is another for gzip (RFC 9110, section 8.4.1.3)."""
+    name = content_encoding.strip().lower()
+    return "gzip" if name == "x-gzip" else name
 
 
 def unpacked(content_encoding: str, body: bytes | Spool, limit: int) -> bytes | Spool | None:
     """What a gzip body holds, up to `limit` bytes; None of any other, or where it is not whole."""
-    if content_encoding.strip().lower() != "gzip":
+    if coding_of(content_encoding) != "gzip":
         return None
     held: list[bytes] = []
     spool: Spool | None = None
@@ -38,7 +44,7 @@ def unpacked(content_encoding: str, body: bytes | Spool, limit: int) -> bytes | 
 
 
 def _pieces(body: bytes | Spool) -> Iterator[bytes]:
-    unpacker = zlib.decompressobj(_GZIP_WINDOW)
+    unpacker = zlib.decompressobj(GZIP_WINDOW)
     for packed in chunks_of(body):
         if unpacker.eof and packed:
             raise EOFError("bytes after the end")

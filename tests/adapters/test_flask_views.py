@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import pytest
 from flask import (
     Blueprint,
+    Flask,
     Response,
     after_this_request,
     jsonify,
@@ -22,7 +23,8 @@ from flask import (
 )
 from flask.views import MethodView, View
 
-from idemcore import current_attempt
+from idemcore import SINGLE_TENANT, Engine, current_attempt
+from idemcore_flask import Idempotency
 from tests.adapters.flask_bench import FlaskBench, code_of, replayed
 
 RETURNS: dict[str, Callable[[], Any]] = {
@@ -421,3 +423,31 @@ def test_two_webhooks_may_get_one_event_id() -> None:
     assert [bench.post(route, key=None, json=event).status_code for route in ("/cards", "/mails")] == [200, 200]
     assert bench.runs == 2
     assert replayed(bench.post("/mails", key=None, json={"id": "evt_1", "attempt": 2}))
+
+
+@pytest.mark.parametrize("by", ["host", "subdomain"])
+def test_an_operation_by_route_has_the_host_that_its_rule_names(by: str) -> None:
+    """KEY-04: eu. and us. are two views, and a rule for every tenant's host is one operation for each."""
+    app = Flask("hosts", host_matching=by == "host", static_host="s" if by == "host" else None)
+    if by == "subdomain":
+        app.subdomain_matching = True
+        app.config["SERVER_NAME"] = "shop.example"
+    ran: list[str] = []
+    idempotency = Idempotency(
+        app, engine=Engine("memory://", observers=()), scope=SINGLE_TENANT, operation="route"
+    )
+
+    def view(**_: str) -> str:
+        ran.append(request.host)
+        return request.host
+
+    end = ".shop.example" if by == "host" else ""
+    for name in ("eu", "us", "<tenant>"):
+        rule: dict[str, Any] = {by: name + end}
+        app.add_url_rule("/pay", name, idempotency.required(view), methods=["POST"], **rule)
+    hosts = [f"{name}.shop.example" for name in ("eu", "us", "t-7", "t-8")]
+    for _ in range(2):
+        for host in hosts:
+            got = app.test_client().post("/pay", base_url=f"http://{host}", headers={"Idempotency-Key": "k"})
+            assert got.text == host
+    assert ran == hosts

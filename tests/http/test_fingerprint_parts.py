@@ -270,3 +270,33 @@ def test_the_order_of_a_repeated_field_counts() -> None:
     assert both[0] != both[1]
     apart = [fp(*multipart("q", (head, b"1"))) for head in (f"{one}\r\nX: 1", f"X: 1\r\n{one}")]
     assert apart[0] == apart[1]
+
+
+@pytest.mark.parametrize("content_type", ["application/json", "application/octet-stream", FORM])
+def test_bytes_under_another_coding_are_another_request(content_type: str) -> None:
+    """HTT-05: what they mean hangs on the coding; one that is not opened is compared by its name."""
+    body = b'{"a":1}'
+    seen = {fp(content_type, body, encoding=encoding) for encoding in ("", "br", "deflate", "zstd", "gzip, br")}
+    assert len(seen) == 5
+    assert fp(content_type, body, encoding=" BR ") == fp(content_type, body, encoding="br")
+
+
+def test_x_gzip_is_gzip() -> None:
+    """RFC 9110, section 8.4.1.3: a recipient takes both for the same."""
+    packed = [gzip.compress(b'{"a":1}', mtime=when) for when in (1, 2)]
+    assert fp("application/json", packed[0], encoding="X-GZIP") == fp(
+        "application/json", packed[1], encoding="gzip"
+    )
+    broken = b"no gzip"
+    assert fp("text/plain", broken, encoding="x-gzip") == fp("text/plain", broken, encoding="gzip")
+
+
+@pytest.mark.parametrize("spelt", [r"\u0000query", r"\u0000\u0071uery"])
+def test_an_excluded_parameter_leaves_no_member_of_a_body_out(spelt: str) -> None:
+    """FP-02: a client chose the name under which a rule holds its parameters, and two bodies were one."""
+    rule = Canonicalizer(exclude=query_parameters("utm"))
+    bodies = [f'{{"{spelt}":{{"utm":{value}}}}}'.encode() for value in (1, 2)]
+    assert fp("application/json", bodies[0], rule=rule) != fp("application/json", bodies[1], rule=rule)
+    assert fp("application/json", bodies[0], rule=rule, query="utm=1") == fp(
+        "application/json", bodies[0], rule=rule
+    )

@@ -106,8 +106,9 @@ def reserve_name(engine: Engine, namespace: str, call: Callable[..., object], fr
     if _is_in_the_way(other, new):
         raise ConfigurationError(
             f"{other.origin.module}:{other.origin.name} has the namespace {namespace!r} on this engine: the "
-            "two would share their records, and one be given the other's results. Give each its own; where "
-            "that is this function before it was renamed, start the process anew."
+            "two would share their records, and one be given the other's results. Give each its own; make it "
+            "once where each call makes it anew; where that is this function before it was renamed, start the "
+            "process anew."
         )
     names[namespace] = new
 

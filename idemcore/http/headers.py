@@ -62,6 +62,32 @@ _TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+\Z")
 _VALUE: Final = re.compile(r"[\t -~\x80-\xff]*\Z")
 
 
+_OF_MESSAGES: Final = _OF_A_CONNECTION | {
+    "authorization",
+    "cache-control",
+    "content-encoding",
+    "content-length",
+    "content-type",
+    "cookie",
+    "date",
+    "host",
+    "location",
+    "proxy-authenticate",
+    "proxy-authorization",
+    "retry-after",
+    "server",
+    "set-cookie",
+    "vary",
+    "www-authenticate",
+}
+"""Fields that say something else, to servers, caches or clients; what we send with refusals is among them."""
+
+
+def is_free(name: object) -> bool:
+    """Whether it is the name of a header that no server, cache or client reads for a purpose of its own."""
+    return is_token(name) and name.lower() not in _OF_MESSAGES
+
+
 def header_name(name: object) -> str:
     """The name, where it is one (RFC 9110, section 5.1).
 

@@ -10,7 +10,7 @@ from datetime import timedelta
 from typing import Final
 
 from idemcore.errors import ConfigurationError
-from idemcore.http.headers import is_token
+from idemcore.http.headers import is_free, is_token
 
 
 def check_type(name: str, value: object) -> None:
@@ -72,7 +72,7 @@ _RULES: Final[Mapping[str, tuple[Callable[[object], bool], str]]] = {
     ),
     **dict.fromkeys(
         ("header", "replayed_header"),
-        (is_token, "the name of a header, such as 'Idempotency-Key'"),
+        (is_free, "the name of a header that means nothing else, such as 'Idempotency-Key'"),
     ),
     "methods": (_are_methods, "a list or a tuple of one or more methods, such as ['POST', 'PUT']"),
     "statuses": (

@@ -6,10 +6,10 @@ import logging
 import threading
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
-from typing import Any, Final, ParamSpec
+from typing import Any, ParamSpec
 
 from idemcore.events import Event, Observer, log_events
-from idemcore.messenger import Messenger, hurries
+from idemcore.messenger import messenger_here
 
 P = ParamSpec("P")
 
@@ -26,15 +26,14 @@ class Announcer:
     """Tells observers what happened; one that raises is logged.
 
     Called with an event's class and fields rather than an event, so that nothing is made where the only
-    observer is the log and its level says that nobody reads it. A thread that hurries leaves the telling to
-    a messenger.
+    observer is the log and its level says that nobody reads it. A thread that must not wait leaves the telling
+    to a messenger.
     """
 
     def __init__(self, observers: Iterable[Observer]) -> None:
         self._observers = tuple(observers)
         self._only_logs = self._observers == (log_events,)
         self._held = _Held()
-        self._messenger: Final = Messenger()
 
     def __call__(self, kind: Callable[P, Event], /, *args: P.args, **kwargs: P.kwargs) -> None:
         """Makes the event of class `kind` from its fields and hands it to each observer."""
@@ -65,13 +64,10 @@ class Announcer:
             for event in events:
                 self._pass_on(event)
 
-    def finish(self) -> None:
-        """Waits a while for the events that a messenger still has to tell."""
-        self._messenger.finish()
-
     def _pass_on(self, event: Event) -> None:
-        if hurries():
-            self._messenger.take(self._tell, event)
+        messenger = messenger_here()
+        if messenger is not None:
+            messenger.take(self._tell, event)
         else:
             self._tell(event)
 

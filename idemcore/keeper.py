@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Final
 
 from idemcore import events, forked
 from idemcore.announcer import Announcer
-from idemcore.messenger import hurry
+from idemcore.messenger import Messenger, leave_telling_to
 from idemcore.owned_thread import Bell, OwnedThread
 from idemcore.record import Answer, Claim, Tombstone
 from idemcore.recordings import Forgettable, GivenUp, Recordings
@@ -84,7 +84,8 @@ class Keeper(forked.Forkable):
         # interpreter, and whoever goes through all of them goes through a copy, which is one step too.
         self._watched: dict[bytes, weakref.ref[Watched]] = {}
         self._recordings = Recordings(self.store, self.emit, self._now)
-        self._thread = OwnedThread("idemcore-keeper", _keep)
+        self._messenger = messenger = Messenger()
+        self._thread = OwnedThread("idemcore-keeper", lambda owner, bell: _keep(messenger, owner, bell))
         self._wakes_at = inf
         self._shortest = LONGEST_REST * 3
         self._stopped = False
@@ -174,7 +175,7 @@ class Keeper(forked.Forkable):
         self._stopped = True
         self._thread.end(STOPS_WITHIN / 2)
         self._recordings.finish(STOPS_WITHIN)
-        self.emit.finish()
+        self._messenger.finish()
 
     def _held(self) -> list[Watched]:
         """The attempts that are watched and that somebody holds; the others are watched no more."""
@@ -248,9 +249,9 @@ class Keeper(forked.Forkable):
         self._thread.ended()
 
 
-def _keep(reference: weakref.ref[Keeper], bell: Bell) -> None:
+def _keep(messenger: Messenger, reference: weakref.ref[Keeper], bell: Bell) -> None:
     """The thread: holds its keeper only while it works, so a forgotten engine can be collected."""
-    hurry()  # an observer that hangs must cost no claim
+    leave_telling_to(messenger)  # an observer that hangs must cost no claim
     while (keeper := reference()) is not None:
         try:
             while True:

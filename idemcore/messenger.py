@@ -14,7 +14,6 @@ import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from idemcore import forked
 from idemcore.owned_thread import Bell, OwnedThread
 
 if TYPE_CHECKING:
@@ -30,17 +29,12 @@ Tell: TypeAlias = "Callable[[Event], None]"
 _log = logging.getLogger("idemcore")
 
 
-class Messenger(forked.Forkable):
-    """One engine's messages. The queue holds who tells them, so none is lost with a forgotten engine."""
+class Messenger:
+    """Of one keeper's thread. The queue holds who tells the events, so none is lost with a forgotten engine."""
 
     def __init__(self) -> None:
-        self.start_in_child()
-        forked.register(self)
-
-    def start_in_child(self) -> None:
-        """Nothing to tell, and no thread: what waits is the parent's to tell."""
-        self._waiting: queue.SimpleQueue[tuple[Tell, Event]] = queue.SimpleQueue()
-        waiting = self._waiting
+        waiting: queue.SimpleQueue[tuple[Tell, Event]] = queue.SimpleQueue()
+        self._waiting = waiting
         self._thread = OwnedThread("idemcore-messenger", lambda owner, bell: _tell_all(waiting, owner, bell))
         self._dropped = 0
         self._said_dropped = 0
@@ -94,17 +88,17 @@ def _tell_all(
 class _Here(threading.local):
     """What holds for the thread that looks."""
 
-    hurries = False
+    messenger: Messenger | None = None
 
 
 _here: Final = _Here()
 
 
-def hurries() -> bool:
-    """Whether the calling thread must never wait for an observer."""
-    return _here.hurries
+def messenger_here() -> Messenger | None:
+    """Who tells what the calling thread has to say; None where it may do so itself."""
+    return _here.messenger
 
 
-def hurry() -> None:
+def leave_telling_to(messenger: Messenger) -> None:
     """From now on the calling thread never waits for an observer."""
-    _here.hurries = True
+    _here.messenger = messenger

@@ -12,6 +12,7 @@ import pytest
 
 from idemcore import Attempt, Engine, MemoryStore, Policy, events, identify, messenger
 from idemcore.announcer import Announcer
+from idemcore.testing import fresh
 from tests.core.engine_fixtures import TEN_EUROS
 
 IDENTITY = identify("t", "charge", "k")
@@ -33,17 +34,22 @@ class Hung:
         self.over.wait(60)
 
 
-def in_a_hurry(act: Callable[[], None]) -> None:
+def in_a_hurry(carrier: messenger.Messenger, act: Callable[[], None]) -> None:
     """Acts in a thread that never waits for an observer, to its end."""
 
     def hurried() -> None:
-        messenger.hurry()
+        messenger.leave_telling_to(carrier)
         act()
 
     thread = threading.Thread(target=hurried)
     thread.start()
     thread.join(30)
     assert not thread.is_alive(), "it waited for an observer"
+
+
+@pytest.fixture
+def carrier() -> messenger.Messenger:
+    return messenger.Messenger()
 
 
 def say(announcer: Announcer, attempts: range) -> Callable[[], None]:
@@ -100,18 +106,18 @@ def test_whoever_hangs_while_he_is_told_costs_no_claim(way: str) -> None:
         idem.close()
 
 
-def test_what_a_hurried_thread_says_is_told_by_another_in_its_order() -> None:
+def test_what_a_hurried_thread_says_is_told_by_another_in_its_order(carrier: messenger.Messenger) -> None:
     """And all of it before the engine's end."""
     seen: list[events.Event] = []
     tellers: set[str] = set()
     announcer = Announcer([seen.append, lambda _: tellers.add(threading.current_thread().name)])
-    in_a_hurry(say(announcer, range(500)))
-    announcer.finish()
+    in_a_hurry(carrier, say(announcer, range(500)))
+    carrier.finish()
     assert said(seen) == list(range(500))
     assert tellers == {"idemcore-messenger"}
 
 
-def test_an_observer_that_ends_the_thread_costs_no_further_event() -> None:
+def test_an_observer_that_ends_the_thread_costs_no_further_event(carrier: messenger.Messenger) -> None:
     """SystemExit from an observer ended the thread that called it."""
     seen: list[events.Event] = []
 
@@ -120,41 +126,45 @@ def test_an_observer_that_ends_the_thread_costs_no_further_event() -> None:
         raise SystemExit
 
     announcer = Announcer([exits])
-    in_a_hurry(say(announcer, range(3)))
-    announcer.finish()
+    in_a_hurry(carrier, say(announcer, range(3)))
+    carrier.finish()
     assert said(seen) == [0, 1, 2]
 
 
 def test_events_beyond_the_room_are_dropped_and_counted(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    carrier: messenger.Messenger, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Three may wait while the first is being told; of ten, six are dropped, which the log says afterwards."""
     monkeypatch.setattr(messenger, "MOST_WAITING", 3)
     hung = Hung()
     announcer = Announcer([hung])
-    in_a_hurry(say(announcer, range(1)))
+    in_a_hurry(carrier, say(announcer, range(1)))
     assert hung.asked.wait(30)
-    in_a_hurry(say(announcer, range(1, 10)))
+    in_a_hurry(carrier, say(announcer, range(1, 10)))
     hung.over.set()
-    announcer.finish()
+    carrier.finish()
     assert said(hung.seen) == [0, 1, 2, 3]
     assert "observers took too long: 6 events were not told" in caplog.text
 
 
-def test_the_end_of_a_program_waits_for_an_observer_within_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_end_of_a_program_waits_for_an_observer_within_a_bound(
+    carrier: messenger.Messenger, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It returns while the observer still hangs; what is said later has nobody else to tell it."""
     monkeypatch.setattr(messenger, "TOLD_WITHIN", 0.01)
     hung = Hung()
     announcer = Announcer([hung])
-    in_a_hurry(say(announcer, range(1)))
+    in_a_hurry(carrier, say(announcer, range(1)))
     assert hung.asked.wait(30)
-    announcer.finish()
+    carrier.finish()
     hung.over.set()
-    in_a_hurry(say(announcer, range(1, 2)))
+    in_a_hurry(carrier, say(announcer, range(1, 2)))
     assert 1 in said(hung.seen)
 
 
-def test_without_a_thread_to_tell_it_an_event_is_told_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_thread_to_tell_it_an_event_is_told_at_once(
+    carrier: messenger.Messenger, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The system is out of threads: no event is lost for that."""
     real = threading.Thread.start
     seen: list[events.Event] = []
@@ -166,7 +176,7 @@ def test_without_a_thread_to_tell_it_an_event_is_told_at_once(monkeypatch: pytes
         real(thread)
 
     monkeypatch.setattr(threading.Thread, "start", start)
-    in_a_hurry(say(announcer, range(2)))
+    in_a_hurry(carrier, say(announcer, range(2)))
     assert said(seen) == [0, 1]
 
 
@@ -175,22 +185,30 @@ def test_without_a_thread_to_tell_it_an_event_is_told_at_once(monkeypatch: pytes
 def test_a_forked_child_tells_its_own_events_and_none_of_its_parents() -> None:
     """Its parent's thread did not come along, and what waits there is told there."""
     hung = Hung()
-    announcer = Announcer([hung])
-    in_a_hurry(say(announcer, range(2)))
+    idem = Engine("memory://", observers=[lambda event: hung(event) if loud(event) else None])
+    held = [idem.begin(scope="t", operation="o", key="parent", fingerprint=TEN_EUROS, policy=SHORT)]
     assert hung.asked.wait(30)
     child = os.fork()
     if child == 0:  # no assert here: the child answers by its exit status
-        hung.over = threading.Event()
-        hung.over.set()
-        hung.seen = []
-        in_a_hurry(say(announcer, range(2, 4)))
-        announcer.finish()
-        os._exit(0 if said(hung.seen) == [2, 3] else 1)
+        wrong = True
+        try:
+            hung.asked, hung.over, hung.seen = threading.Event(), threading.Event(), []
+            hung.over.set()
+            held.append(idem.begin(scope="t", operation="o", key="child", fingerprint=TEN_EUROS, policy=SHORT))
+            wrong = not hung.asked.wait(30)
+            idem.close()
+            wrong = wrong or len(hung.seen) != 1
+        finally:
+            os._exit(wrong)
     _, status = os.waitpid(child, 0)
     hung.over.set()
-    announcer.finish()
+    idem.close()
     assert os.waitstatus_to_exitcode(status) == 0
-    assert said(hung.seen) == [0, 1]
+    assert len(hung.seen) == 1
+
+
+def loud(event: events.Event) -> bool:
+    return isinstance(event, events.LeaseEnded)
 
 
 def test_no_event_is_told_while_a_lock_is_held() -> None:
@@ -205,3 +223,22 @@ def test_no_event_is_told_while_a_lock_is_held() -> None:
     assert free == [True, True]
     announcer(events.Started, IDENTITY, 3)
     assert free == [True, True, True]
+
+
+def test_an_engine_tells_as_before_after_its_store_was_replaced_for_a_test() -> None:
+    """The thread that told what the replaced one had to say has ended; the former one's is another."""
+    seen: list[str] = []
+    said = threading.Event()
+
+    def notes(event: events.Event) -> None:
+        if loud(event):
+            seen.append(threading.current_thread().name)
+            said.set()
+
+    with Engine("memory://", observers=[notes]) as idem:
+        with fresh(idem):
+            pass
+        held = idem.begin(scope="t", operation="o", key="k", fingerprint=TEN_EUROS, policy=SHORT)
+        assert said.wait(30)
+        assert isinstance(held, Attempt)
+    assert seen == ["idemcore-messenger"]

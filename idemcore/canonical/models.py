@@ -81,7 +81,7 @@ def reading_of_model(cls: Any) -> Callable[[Any], object]:
         return lambda model: model.__dict__["root"]
     names = _fingerprinted(cls)
     fields = frozenset(cls.model_fields)
-    whole = names == fields
+    whole = fields if names == fields else None
     tags = frozenset(name for name, field in cls.model_fields.items() if _is_tag(field))
     defaults = {name: _static_default(cls, field) for name, field in cls.model_fields.items()}
 
@@ -89,7 +89,7 @@ def reading_of_model(cls: Any) -> Callable[[Any], object]:
         held = model.__dict__
         was_set = model.__pydantic_fields_set__
         if held.keys() == fields:
-            if whole and was_set == fields and not model.__pydantic_extra__:
+            if was_set == whole and not model.__pydantic_extra__:
                 return held  # all there is, and it is only read
         elif not held.keys() <= fields:
             refuse_others(cls, held, fields)

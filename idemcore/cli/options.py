@@ -26,6 +26,15 @@ class MayHelpLater(click.ClickException):
 class InOneLine(click.Group):
     """Commands whose failures are one line and an exit status; under ``--json`` that line is JSON."""
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Reads what stands before the command's name."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            if error.option_name != "--json":
+                raise
+            _fail_in_json(f"--json goes behind the command: {ctx.command_path} ls --json", 2)
+
     def invoke(self, ctx: click.Context) -> Any:
         """Runs the command."""
         as_json = "--json" in ctx.args  # looked for here, since a command that is typed wrongly has no options
@@ -35,10 +44,10 @@ class InOneLine(click.Group):
             if not as_json:
                 raise
             _fail_in_json(error.format_message(), error.exit_code)
-        except click.Abort:
+        except (click.Abort, KeyboardInterrupt):
             if not as_json:
                 raise
-            click.echo(err=True)  # the cursor stands behind the question
+            click.echo(err=True)  # the cursor stands behind the question, or behind ^C
             _fail_in_json("Aborted!", 1)
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from idemcore import SINGLE_TENANT, NotReplayable, OutcomeUnknown, Policy, fingerprint
+from idemcore import SINGLE_TENANT, MemoryStore, NotReplayable, OutcomeUnknown, Policy, fingerprint
 from idemcore.cli.main import commands
 from idemcore.stores.sql import SQLAlchemyStore
 from tests.cli.shell import Shell
@@ -423,3 +423,28 @@ def test_an_answer_from_standard_input_leaves_nothing_to_answer_with(shell: Shel
     assert (refused.exit_code, "add --yes" in refused.stderr) == (2, True)
     given = shell.run(*asked, "--unchecked", "--yes", "--json", typed="{}")
     assert json.loads(given.stdout)["answer_bytes"] == 2
+
+
+def test_json_before_the_command_is_told_where_it_goes() -> None:
+    """A program that reads JSON gets JSON."""
+    result = CliRunner().invoke(commands, ["--json", "ls", "--store", "memory://"])
+    told = json.loads(result.stderr)
+    assert (result.exit_code, told["exit_status"]) == (2, 2)
+    assert "ls --json" in told["error"]
+    assert result.stdout == ""
+
+
+@pytest.mark.parametrize("in_json", [False, True])
+def test_an_interrupted_command_says_so(in_json: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C under --json is an object on standard error like any other failure."""
+
+    def interrupted(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(MemoryStore, "find", interrupted)
+    result = CliRunner().invoke(commands, ["ls", "--store", "memory://", *(["--json"] if in_json else [])])
+    assert result.exit_code == 1
+    said = result.stderr.strip()
+    assert (json.loads(said) if in_json else said) == (
+        {"error": "Aborted!", "exit_status": 1} if in_json else "Aborted!"
+    )

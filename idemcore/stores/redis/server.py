@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
+from urllib.parse import unquote, urlsplit
 
 from redis import Redis, RedisCluster, exceptions
 from redis.backoff import ExponentialBackoff
@@ -23,6 +24,7 @@ from idemcore.errors import ConfigurationError
 from idemcore.stores.redis.clients import Clients, alone, cut
 from idemcore.stores.redis.errors import RAISED, is_cut_off, meaning, refuse
 from idemcore.stores.redis.scripts import Script
+from idemcore.stores.url_options import name_in, unknown_option
 
 Keys = tuple[bytes, bytes]
 """A record and the index beside it: they have one slot."""
@@ -222,14 +224,28 @@ def _connect(url: str) -> Redis:
             retry=Retry(ExponentialBackoff(cap=0.5, base=0.05), _RETRIES),
             retry_on_error=[exceptions.ConnectionError, exceptions.TimeoutError],
         )
+        # For nothing, and without connecting: redis-py looks at the options no sooner.
+        pool = client.connection_pool
+        pool.connection_class(**pool.connection_kwargs)
+        _refuse_no_number(url)
         return client
     except (ValueError, TypeError) as error:
+        if (name := name_in(error)) is not None:
+            raise unknown_option(url.partition("://")[0], name) from None
         # Not chained: what it quotes may hold a password.
         scheme = url.partition("://")[0] if "://" in url else ""
         raise ConfigurationError(
             f"This is no URL of a Redis server ({scheme}://…): it looks like redis://host:6379/0; "
             f"rediss:// is for TLS. {type(error).__name__} was raised over it."
         ) from None
+
+
+def _refuse_no_number(url: str) -> None:
+    """redis-py takes a database that is no number for the first one."""
+    parts = urlsplit(url)
+    database = unquote(parts.path).replace("/", "") if parts.scheme in ("redis", "rediss") else ""
+    if database and not (database.isascii() and database.isdecimal()):
+        raise ConfigurationError("The database in a Redis URL is a number, such as in redis://host:6379/0.")
 
 
 def _option(client: Any, name: str) -> Any:

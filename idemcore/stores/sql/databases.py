@@ -15,6 +15,7 @@ from idemcore.stores.sql.mysql import MySQL
 from idemcore.stores.sql.postgresql import PostgreSQL
 from idemcore.stores.sql.sources import CallersEngine, Source
 from idemcore.stores.sql.sqlite import SQLite
+from idemcore.stores.url_options import name_in, unknown_option
 
 Clock = Callable[[], float]
 
@@ -46,8 +47,9 @@ def connect(database: str | URL | Engine, *, durable: bool, clock: Clock | None)
     backend = _backend(url.drivername, url, durable=durable, clock=clock)
     try:
         return backend.open(url), backend
-    except (ArgumentError, ValueError, TypeError):
-        raise _unreadable(url.drivername) from None
+    except (ArgumentError, ValueError, TypeError) as error:
+        name = name_in(error)
+        raise (unknown_option(url.drivername, name) if name else _unreadable(url.drivername)) from None
 
 
 def _parse(text: str | URL) -> URL:

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Sequence
+from inspect import signature
 from typing import Any, Final
 
 from sqlalchemy import (
@@ -102,6 +103,9 @@ class MySQL:
         limits = {"connect_timeout": "10", "read_timeout": "20", "write_timeout": "20", "charset": "utf8mb4"}
         missing = {name: value for name, value in limits.items() if name not in url.query}
         engine = create_engine(url.update_query_dict(missing), **POOL)
+        places, options = engine.dialect.create_connect_args(engine.url)
+        # Else an option that it does not know would be found when it connects.
+        signature(self._driver.connect).bind(*places, **options)
 
         def set_up(connection: Any, _record: object) -> None:
             connection.autocommit(True)

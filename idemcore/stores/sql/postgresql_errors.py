@@ -22,6 +22,10 @@ _NO_CONNECTION: Final = (
     (re.compile(r'FATAL: +(database ".*") does not exist'), "PostgreSQL has no {}: make it, or mend the URL."),
     (re.compile(r"FATAL: +role "), "PostgreSQL does not know the URL's user, or does not let it log in."),
     (re.compile(r"FATAL: +(?:password|\w+) authentication failed"), "PostgreSQL refused the URL's password."),
+    (
+        re.compile(r'invalid connection option (".*")'),
+        "The URL has an option {}, which nobody knows.",
+    ),
     (re.compile(r"no password supplied"), "PostgreSQL asks for a password, and the URL has none."),
     (re.compile(r"FATAL: +no pg_hba\.conf entry"), "PostgreSQL admits no such user from here (pg_hba.conf)."),
     (re.compile(r"FATAL: +permission denied for (database)"), "This user may not connect to the {}."),

@@ -42,6 +42,17 @@ from idemcore.stores.sql.meanings import Told, explained
 from idemcore.stores.sql.rows import Parameters
 from idemcore.stores.sql.sqlite_errors import BUSY, meaning
 from idemcore.stores.turns import Turn, Turns
+from idemcore.stores.url_options import unknown_option
+
+_OPTIONS: Final = (
+    "cached_statements",
+    "check_same_thread",
+    "detect_types",
+    "isolation_level",
+    "timeout",
+    "uri",
+)
+"""What SQLAlchemy hands to Python's driver; any other it leaves out, with a warning."""
 
 _log: Final = logging.getLogger("idemcore")
 
@@ -103,6 +114,9 @@ class SQLite(forked.Forkable):
         than before knows nothing of what it did.
         """
         self._own_connections = True
+        for name in url.query:
+            if name not in _OPTIONS and "uri" not in url.query:  # else it is SQLite's own to read
+                raise unknown_option("sqlite", name)
         given: tuple[Any, Any] = self.dialect.create_connect_args(url)
         places, options = given[0], {**given[1], "check_same_thread": False}  # any, but one at a time
         named = url.database or ""

@@ -7,7 +7,6 @@ the engine of an app.
 from __future__ import annotations
 
 import copy
-import importlib
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
@@ -78,19 +77,9 @@ def store_option(*, required: bool) -> Callable[[F], F]:
 def open_table(url: str, table: str | None, schema: str | None) -> Store:
     """The store that a URL names, in its default table or in this one."""
     try:
-        store = open_store(url)
+        return open_store(url, table, schema)
     except ConfigurationError as error:
         raise ConfigurationError(f"--store, or IDEMCORE_STORE: {error}") from error
-    if table is None and schema is None:
-        return store
-    store.close()
-    # Not by name: SQLAlchemy is wanted only where a database is named.
-    sql: Any = importlib.import_module("idemcore.stores.sql")
-    metadata: Any = importlib.import_module("sqlalchemy").MetaData()
-    own: Store = sql.SQLAlchemyStore(
-        url, table=sql.idempotency_table(metadata, name=table or sql.DEFAULT_NAME, schema=schema)
-    )
-    return own
 
 
 def _refuse_new_file(url: str) -> None:

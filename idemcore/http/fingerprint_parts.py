@@ -38,10 +38,10 @@ def body_part(
 
     What the bytes of any other coding mean hangs on its name.
     """
-    if content_encoding:
-        plain = unpacked(content_encoding, body, max_decoded)
+    if content_encoding and (coding := coding_of(content_encoding)):
+        plain = unpacked(coding, body, max_decoded)
         if plain is None:
-            return b"coded" + _raw(body) + coding_of(content_encoding).encode("utf-8", "surrogatepass")
+            return b"coded" + _raw(body) + coding.encode("utf-8", "surrogatepass")
         return _Packed(body_part(media_type, content_type, "", plain, 0))
     if is_json(media_type):
         return _Json(whole(body))

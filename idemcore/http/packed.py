@@ -13,12 +13,15 @@ from idemcore.http.spool import SPOOL_FROM, Spool, chunks_of
 
 GZIP_WINDOW: Final = 16 + zlib.MAX_WBITS
 _CHUNK: Final = 1 << 16
+_NAMES: Final = {"x-gzip": "gzip", "identity": ""}
 
 
 def coding_of(content_encoding: str) -> str:
-    """Its name, of which ``x-gzip`` is another for gzip (RFC 9110, section 8.4.1.3)."""
+    """Its name, of which ``x-gzip`` is another for gzip; none of ``identity``, which says that there is none
+    (RFC 9110, sections 8.4.1.3 and 12.5.3).
+    """
     name = content_encoding.strip().lower()
-    return "gzip" if name == "x-gzip" else name
+    return _NAMES.get(name, name)
 
 
 def unpacked(content_encoding: str, body: bytes | Spool, limit: int) -> bytes | Spool | None:

@@ -291,6 +291,11 @@ def test_x_gzip_is_gzip() -> None:
     assert fp("text/plain", broken, encoding="x-gzip") == fp("text/plain", broken, encoding="gzip")
 
 
+def test_identity_is_no_coding() -> None:
+    """RFC 9110, section 12.5.3: it says that nothing was encoded, and a retry may leave it out."""
+    assert fp("application/json", b'{"a":1}', encoding="identity") == fp("application/json", b'{"a":1.0}')
+
+
 @pytest.mark.parametrize("spelt", [r"\u0000query", r"\u0000\u0071uery"])
 def test_an_excluded_parameter_leaves_no_member_of_a_body_out(spelt: str) -> None:
     """FP-02: a client chose the name under which a rule holds its parameters, and two bodies were one."""

@@ -20,6 +20,7 @@ from idemcore_function import idempotent
 from tests.stores import mariadb_case, postgres_case
 from tests.stores.claims import A, claim
 from tests.stores.redis_case import Keyspace
+from tests.stores.services import MARIADB_URL, POSTGRES_URL, REDIS_URL
 
 MB = 1_000_000
 
@@ -31,6 +32,8 @@ def of(size: int) -> Answer:
 
 @pytest.fixture
 def mariadb() -> Iterator[SQLAlchemyStore]:
+    if not MARIADB_URL:
+        pytest.skip("IDEMCORE_TEST_MARIADB_URL is not set")
     table = mariadb_case.Table()
     store = table.open()
     store.create_schema()
@@ -92,6 +95,7 @@ def test_sqlite_says_no_to_what_a_row_cannot_hold(tmp_path: Path) -> None:
     store.close()
 
 
+@pytest.mark.skipif(not REDIS_URL, reason="IDEMCORE_TEST_REDIS_URL is not set")
 def test_redis_says_no(monkeypatch: pytest.MonkeyPatch) -> None:
     """The limit is far above what a test should send, so it is lowered."""
     monkeypatch.setattr(redis_store, "_LARGEST", MB)
@@ -107,6 +111,7 @@ def test_redis_says_no(monkeypatch: pytest.MonkeyPatch) -> None:
         keyspace.drop()
 
 
+@pytest.mark.skipif(not POSTGRES_URL, reason="IDEMCORE_TEST_POSTGRES_URL is not set")
 def test_postgresql_says_no(monkeypatch: pytest.MonkeyPatch) -> None:
     """Likewise."""
     monkeypatch.setattr(PostgreSQL, "largest", lambda *_: MB)

@@ -32,7 +32,7 @@ from idemcore.identity import Identity, Scope, identify
 from idemcore.keeper import Keeper
 from idemcore.machine import Fingerprinter, PlainFingerprint
 from idemcore.policy import Policy
-from idemcore.record import Claim, Outcome, Record, State, UnreadableRecord, read_outcome
+from idemcore.record import Claim, Record, State, UnreadableRecord, read_outcome
 from idemcore.refusal import Refusal, refusal_error
 from idemcore.running import TOO_DEEP, Result, replayed, run_once
 from idemcore.settling import Replay
@@ -73,7 +73,8 @@ class Engine(OperatorDesk):
         super().__init__(policy if policy is not None else Policy(), Announcer(observers), sleep)
         self._monotonic = monotonic
         self._waiting_room = WaitingRoom(max_waiters, monotonic, sleep)
-        self._alarms = Alarms()
+        self.alarms: Final = Alarms(self.emit)
+        """Says of a record, once, that it waits for a person."""
         self._bound: Keeper | None = None  # which has the store
         self._owned = False
         self._closed = False
@@ -289,25 +290,10 @@ class Engine(OperatorDesk):
         """The error, and the alarm where somebody has to look: a killed process raised none itself."""
         match refusal:
             case machine.OutcomeUnknown(reason=reason) if _is_claimed(record):
-                if self._alarms.is_news(identity, record):
-                    self.emit(events.OutcomeInDoubt, identity, record.attempt, reason)
-            case machine.Unreadable(reason=reason) if self._alarms.is_news(identity, record):
-                self.emit(events.RecordDamaged, identity, reason)
+                self.alarms.in_doubt(identity, record, reason)
+            case machine.Unreadable(reason=reason):
+                self.alarms.damaged(identity, reason, record)
         return refusal_error(refusal, identity)
-
-    def say_damaged(self, identity: Identity, outcome: Outcome, error: RecordUnreadable) -> None:
-        """The alarm of whoever finds that a kept outcome cannot be given back; once of each operation.
-
-        Args:
-            identity: of the operation.
-            outcome: that is kept.
-            error: that the caller gets instead.
-        """
-        # A kept exception of the function's own has no cause; one that the stack had no room for is whole.
-        own = outcome.kind == "raised" and error.__cause__ is None
-        damage = UnreadableRecord("its outcome cannot be given back")
-        if not (own or isinstance(error.__cause__, RecursionError)) and self._alarms.is_news(identity, damage):
-            self.emit(events.RecordDamaged, identity, damage.reason)
 
     def _replay(self, identity: Identity, record: Record) -> Replay:
         try:
@@ -355,7 +341,7 @@ class Engine(OperatorDesk):
         except RecordUnreadable as error:
             current = fingerprint if isinstance(fingerprint, str) else fingerprint.current
             identity = identify(scope, operation, key, policy.content_of(current))
-            self.say_damaged(identity, begun.outcome, error)
+            self.alarms.not_given_back(identity, begun.outcome, error)
             raise
 
 

@@ -12,7 +12,7 @@ from idemcore.errors import ConfigurationError, IdempotencyError, RecordUnreadab
 from idemcore.policy import Policy
 from idemcore.raised import decode_exception
 from idemcore.record import Outcome
-from idemcore.unfinished import is_awaited, is_iterator
+from idemcore.unfinished import close_coroutine, is_awaited, is_iterator
 
 T = TypeVar("T")
 
@@ -71,6 +71,7 @@ def run_once(
 
 
 def _refuse(attempt: Attempt, value: object) -> NoReturn:
+    close_coroutine(value)
     attempt.unknown("returned_unfinished")
     raise ConfigurationError(
         f"The function returned a {type(value).__name__}: part of its work may be still to come or under way "

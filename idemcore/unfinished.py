@@ -15,18 +15,19 @@ _USUAL: Final = frozenset((type(None), bool, int, float, str, bytes, dict, list,
 
 
 def is_awaited(value: object) -> bool:
-    """Whether it is a coroutine, a task, a future, or an asynchronous iterator.
-
-    A coroutine that nobody has begun is closed, lest Python warns that it was never awaited.
-    """
+    """Whether it is a coroutine, a task, a future, or an asynchronous iterator."""
     kind = type(value)
-    if kind in _USUAL:
-        return False
-    if isinstance(value, CoroutineType) and getcoroutinestate(value) == CORO_CREATED:
-        value.close()
-    return any(hasattr(kind, name) for name in ("__await__", "__anext__", "add_done_callback"))
+    return kind not in _USUAL and any(
+        hasattr(kind, name) for name in ("__await__", "__anext__", "add_done_callback")
+    )
 
 
 def is_iterator(value: object) -> bool:
     """Whether it is read once only, and may run code as it is read: a generator, ``map(…)``, a file."""
     return hasattr(type(value), "__next__")
+
+
+def close_coroutine(value: object) -> None:
+    """Closes a coroutine that nobody has begun, lest Python warns that it was never awaited."""
+    if isinstance(value, CoroutineType) and getcoroutinestate(value) == CORO_CREATED:
+        value.close()

@@ -127,7 +127,7 @@ class Operation:
         try:
             return replayed(begun.outcome, self._codec, self.policy)
         except RecordUnreadable as error:
-            self._engine.say_damaged(self.read(args, kwargs).identity, begun.outcome, error)
+            self._engine.alarms.not_given_back(self.read(args, kwargs).identity, begun.outcome, error)
             raise
 
     def settlement_after(self, begun: Attempt | Replay, error: BaseException) -> Settlement:

@@ -30,12 +30,8 @@ _MAX_STEPS = 512  # an Enum whose value is an Enum, a root model of a root model
 _MAX_LITERALS = 8192
 _MAX_REMEMBERED = 16  # characters
 _LATER = " fold=1"
-_OF_ALL_VALUES = (
-    "getlist",
-    "getall",
-    "lists",
-    "multi_items",
-)  # of Werkzeug, multidict, Django, httpx, Starlette
+# What gives all values of a name: of Werkzeug and Starlette, multidict, Django, httpx.
+_OF_ALL_VALUES = ("getlist", "getall", "lists", "multi_items")
 _FOUR_CENTURIES = timedelta(days=146_097)  # after which the Gregorian calendar repeats
 
 

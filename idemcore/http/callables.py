@@ -10,7 +10,7 @@ from inspect import isasyncgenfunction, iscoroutinefunction, isgeneratorfunction
 from typing import Any
 
 from idemcore.errors import ConfigurationError
-from idemcore.unfinished import is_awaited
+from idemcore.unfinished import close_coroutine
 
 
 def refuse_unfit(name: str, function: object) -> None:
@@ -42,5 +42,5 @@ def verdict_of(name: str, said: object) -> bool:
     """
     if isinstance(said, bool):
         return said
-    is_awaited(said)  # which closes a coroutine
+    close_coroutine(said)
     raise ConfigurationError(f"{name} returns True or False, not {type(said).__name__}.")

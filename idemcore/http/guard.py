@@ -26,7 +26,7 @@ from idemcore.http.request import Request, request_fingerprinter
 from idemcore.http.run import Run
 from idemcore.identity import Identity, Scope, identify
 from idemcore.machine import Fingerprinter, tag_of
-from idemcore.unfinished import is_awaited
+from idemcore.unfinished import close_coroutine
 
 R = TypeVar("R")  # what an adapter's server calls a request
 
@@ -132,7 +132,7 @@ class Guard:
         try:
             identity = identify(scope, operation, key, self._core.content_of(fingerprinter.current))
         except IdempotencyError as error:
-            is_awaited(scope)  # which closes a coroutine
+            close_coroutine(scope)
             return self._refusals.answer(error)
         try:
             outer = CURRENT.get(None)
@@ -157,7 +157,7 @@ class Guard:
             kept = from_outcome(begun.outcome, policy.replayed_header)
         except IdempotencyError as error:
             if isinstance(error, RecordUnreadable):
-                self.engine.say_damaged(identity, begun.outcome, error)
+                self.engine.alarms.not_given_back(identity, begun.outcome, error)
             return self._refusals.answer(error)
         return readable(kept, request.accept_encoding)
 

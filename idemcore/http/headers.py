@@ -61,7 +61,6 @@ _MAX_VERDICTS: Final = 1000
 _TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+\Z")
 _VALUE: Final = re.compile(r"[\t -~\x80-\xff]*\Z")
 
-
 _OF_MESSAGES: Final = _OF_A_CONNECTION | {
     "authorization",
     "cache-control",

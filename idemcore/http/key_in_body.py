@@ -15,7 +15,7 @@ from idemcore.http.callables import refuse_unfit
 from idemcore.http.packed import unpacked
 from idemcore.http.request import Request
 from idemcore.http.spool import whole
-from idemcore.unfinished import is_awaited
+from idemcore.unfinished import close_coroutine
 
 KeyOf: TypeAlias = Callable[[Request], str | None]
 
@@ -44,7 +44,7 @@ def key_reader(where: str | KeyOf, max_decoded: int) -> KeyOf:
 def _text(key: object) -> str | None:
     if key is None or isinstance(key, str):
         return key
-    is_awaited(key)  # which closes a coroutine
+    close_coroutine(key)
     raise ConfigurationError(f"key returns a text or None, not {type(key).__name__}.")
 
 

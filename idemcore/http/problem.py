@@ -18,7 +18,7 @@ from typing import Final, NamedTuple, TypeAlias, cast
 from idemcore import errors
 from idemcore.errors import ConfigurationError
 from idemcore.http.answer import HTTPAnswer
-from idemcore.unfinished import is_awaited
+from idemcore.unfinished import close_coroutine
 
 TYPE_PREFIX: Final = "urn:idemcore:problem:"
 MEDIA_TYPE: Final = "application/problem+json"
@@ -143,7 +143,7 @@ class Refusals:
         problem = self.problem(error)
         try:
             rendered: object = self._render(problem)
-            is_awaited(rendered)  # which closes a coroutine
+            close_coroutine(rendered)
             media_type, body = cast("tuple[str, bytes]", rendered)
             if not isinstance(media_type, str) or not isinstance(body, bytes):
                 raise TypeError("render returns a media type and bytes")

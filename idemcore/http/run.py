@@ -17,7 +17,7 @@ from idemcore.machine import Ending, ending_of
 from idemcore.meta import encode_meta
 from idemcore.record import Answer, Tombstone
 from idemcore.settling import Replay
-from idemcore.unfinished import is_awaited
+from idemcore.unfinished import close_coroutine
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -99,8 +99,8 @@ class Run:
             return True
         if isinstance(verdict, bool):
             return verdict
-        # A return that was forgotten, or a coroutine, which is closed: as little is said by it.
-        is_awaited(verdict)
+        # A return that was forgotten, or a coroutine: as little is said by it.
+        close_coroutine(verdict)
         _log.error("the keep rule returned %s, not a bool; the answer is kept", type(verdict).__name__)
         return True
 
@@ -199,7 +199,7 @@ class Run:
             _log.error("redact raised %s; the answer is not kept", type(error).__name__)
             return None
         if not isinstance(redacted, HTTPAnswer):
-            is_awaited(redacted)
+            close_coroutine(redacted)
             _log.error("redact returns an HTTPAnswer, not %s; the answer is not kept", type(redacted).__name__)
             return None
         fault = fault_of(redacted.status_text, redacted.headers, redacted.body)

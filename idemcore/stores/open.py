@@ -62,13 +62,12 @@ def _open_sql(url: str, extra: str, table: str | None, schema: str | None) -> St
         sql = importlib.import_module("idemcore.stores.sql")
     except ImportError as error:
         raise ImportError(f"A store in a database needs SQLAlchemy: pip install 'idemcore[{extra}]'") from error
-    if table is None and schema is None:
-        store: Store = sql.SQLAlchemyStore(url)
-        return store
-    metadata = importlib.import_module("sqlalchemy").MetaData()
-    named = sql.idempotency_table(metadata, name=table or sql.DEFAULT_NAME, schema=schema)
-    own: Store = sql.SQLAlchemyStore(url, table=named)
-    return own
+    named = None
+    if table is not None or schema is not None:
+        metadata = importlib.import_module("sqlalchemy").MetaData()
+        named = sql.idempotency_table(metadata, name=table or sql.DEFAULT_NAME, schema=schema)
+    store: Store = sql.SQLAlchemyStore(url, table=named)
+    return store
 
 
 def _open_redis(url: str) -> Store:

@@ -116,45 +116,32 @@ STREAMS: dict[str, Callable[[Desk], Any]] = {
 }
 
 
+def struck_at_each_step(make: Callable[[Desk], Any]) -> list[State]:
+    """What became of the record, for each step from the answer on that an interrupt struck once."""
+    states: list[State] = []
+    while True:
+        desk = Desk(make)
+        steps = StepsSince(len(states) + 1, desk)
+        try:
+            with steps:
+                desk.served()
+        except Interrupt:
+            pass
+        if not steps.struck:
+            assert len(states) > 10
+            return states
+        states.append(desk.state)
+
+
 @pytest.mark.parametrize("make", WAYS.values(), ids=WAYS)
 def test_an_interrupt_anywhere_between_the_answer_and_its_record_frees_nothing(
     make: Callable[[Desk], Any],
 ) -> None:
     """OUT-04: one stopped worker would have been a second charge; each step is struck once."""
-    nth, free = 1, []
-    while True:
-        desk = Desk(make)
-        steps = StepsSince(nth, desk)
-        try:
-            with steps:
-                desk.served()
-        except Interrupt:
-            pass
-        if not steps.struck:
-            break
-        if desk.state not in (State.COMPLETED, State.TOMBSTONE):
-            free.append((nth, desk.state))
-        nth += 1
-    assert nth > 10
-    assert not free
+    assert set(struck_at_each_step(make)) <= {State.COMPLETED, State.TOMBSTONE}
 
 
 @pytest.mark.parametrize("make", STREAMS.values(), ids=STREAMS)
 def test_an_interrupt_in_a_stream_frees_nothing(make: Callable[[Desk], Any]) -> None:
     """OUT-03: the client has the beginning of an answer; closing is what an interrupted server still does."""
-    nth, free = 1, []
-    while True:
-        desk = Desk(make)
-        steps = StepsSince(nth, desk)
-        try:
-            with steps:
-                desk.served()
-        except Interrupt:
-            pass
-        if not steps.struck:
-            break
-        if desk.state is State.RELEASED:
-            free.append((nth, desk.state))
-        nth += 1
-    assert nth > 10
-    assert not free
+    assert State.RELEASED not in struck_at_each_step(make)

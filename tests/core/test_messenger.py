@@ -64,6 +64,15 @@ def said(observed: list[events.Event]) -> list[int]:
     return [event.attempt for event in observed if isinstance(event, events.Started)]
 
 
+def told_to_one_that_hangs(carrier: messenger.Messenger) -> tuple[Hung, Announcer]:
+    """An observer that is being told the first event, and does not come back from it."""
+    hung = Hung()
+    announcer = Announcer([hung])
+    in_a_hurry(carrier, say(announcer, range(1)))
+    assert hung.asked.wait(30)
+    return hung, announcer
+
+
 @pytest.mark.parametrize("way", ["an observer", "a log handler"])
 def test_whoever_hangs_while_he_is_told_costs_no_claim(way: str) -> None:
     """A pager that does not answer, or a mail server behind a log handler: the other claims are renewed."""
@@ -136,10 +145,7 @@ def test_events_beyond_the_room_are_dropped_and_counted(
 ) -> None:
     """Three may wait while the first is being told; of ten, six are dropped, which the log says afterwards."""
     monkeypatch.setattr(messenger, "MOST_WAITING", 3)
-    hung = Hung()
-    announcer = Announcer([hung])
-    in_a_hurry(carrier, say(announcer, range(1)))
-    assert hung.asked.wait(30)
+    hung, announcer = told_to_one_that_hangs(carrier)
     in_a_hurry(carrier, say(announcer, range(1, 10)))
     hung.over.set()
     carrier.finish()
@@ -152,10 +158,7 @@ def test_the_end_of_a_program_waits_for_an_observer_within_a_bound(
 ) -> None:
     """It returns while the observer still hangs; what is said later has nobody else to tell it."""
     monkeypatch.setattr(messenger, "TOLD_WITHIN", 0.01)
-    hung = Hung()
-    announcer = Announcer([hung])
-    in_a_hurry(carrier, say(announcer, range(1)))
-    assert hung.asked.wait(30)
+    hung, announcer = told_to_one_that_hangs(carrier)
     carrier.finish()
     hung.over.set()
     in_a_hurry(carrier, say(announcer, range(1, 2)))

@@ -5,30 +5,29 @@ from __future__ import annotations
 from idemcore.record import State
 from idemcore.stores.entry import Entry
 from idemcore.stores.memory import MemoryStore
-from idemcore.stores.orders import NOWHERE, Answers, Line
+from idemcore.stores.orders import NOWHERE, Answers, Line, Links
 
 
 def in_line(line: Line) -> list[Entry]:
-    """Its members, forwards; backwards they are the same."""
-    members, at = [], line.after
-    while isinstance(at, Entry):
-        assert at.before.after is at
-        members.append(at)
-        at = at.after
-    assert at is line
-    assert (members[-1] if members else line) is line.before
-    return members
+    """Its members."""
+    return _ring(line, "after", "before")
 
 
 def answered(answers: Answers) -> list[Entry]:
-    """Those whose answers may be given up, the oldest first; backwards they are the same."""
-    members, at = [], answers.newer
+    """Those whose answers may be given up, the oldest first."""
+    return _ring(answers, "newer", "older")
+
+
+def _ring(head: Links, onward: str, back: str) -> list[Entry]:
+    """The members of an order, forwards; backwards they are the same."""
+    members: list[Entry] = []
+    last, at = head, getattr(head, onward)
     while isinstance(at, Entry):
-        assert at.older.newer is at
+        assert getattr(at, back) is last
         members.append(at)
-        at = at.newer
-    assert at is answers
-    assert (members[-1] if members else answers) is answers.older
+        last, at = at, getattr(at, onward)
+    assert at is head
+    assert getattr(head, back) is last
     return members
 
 

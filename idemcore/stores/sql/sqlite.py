@@ -10,7 +10,6 @@ The host's wall clock decides: all processes that share a file share a machine.
 
 from __future__ import annotations
 
-import logging
 import sqlite3
 import time
 from collections.abc import Callable, Generator, Sequence
@@ -38,23 +37,11 @@ from idemcore import forked
 from idemcore.errors import ConfigurationError, StoreUnavailable
 from idemcore.stores.sql.backend import Statement
 from idemcore.stores.sql.file_source import File
+from idemcore.stores.sql.file_url import check_options, tell_of_new_file
 from idemcore.stores.sql.meanings import Told, explained
 from idemcore.stores.sql.rows import Parameters
 from idemcore.stores.sql.sqlite_errors import BUSY, meaning
 from idemcore.stores.turns import Turn, Turns
-from idemcore.stores.url_options import unknown_option
-
-_OPTIONS: Final = (
-    "cached_statements",
-    "check_same_thread",
-    "detect_types",
-    "isolation_level",
-    "timeout",
-    "uri",
-)
-"""What SQLAlchemy hands to Python's driver; any other it leaves out, with a warning."""
-
-_log: Final = logging.getLogger("idemcore")
 
 _WAIT_SECONDS: Final = 5.0
 """For the write lock; SQLite's own default, set by the driver."""
@@ -114,29 +101,20 @@ class SQLite(forked.Forkable):
         than before knows nothing of what it did.
         """
         self._own_connections = True
-        for name in url.query:
-            if name not in _OPTIONS and "uri" not in url.query:  # else it is SQLite's own to read
-                raise unknown_option("sqlite", name)
+        check_options(url)
         given: tuple[Any, Any] = self.dialect.create_connect_args(url)
         places, options = given[0], {**given[1], "check_same_thread": False}  # any, but one at a time
-        named = url.database or ""
-        is_relative = not (named.startswith("file:") or Path(named).is_absolute())
 
         def connect() -> sqlite3.Connection:
-            is_new = is_relative and not Path(places[0]).exists()
+            was_there = Path(places[0]).exists()
             connection: sqlite3.Connection = sqlite3.connect(*places, **options)
             try:
                 self._set_up(connection)
             except BaseException:
                 connection.close()
                 raise
-            if is_new:
-                _log.warning(
-                    "A new file of records: %s. Its URL has a relative path, so a program that is started in "
-                    "another directory has another file, and runs again what is done here. An absolute path "
-                    "has four slashes: sqlite:////…",
-                    places[0],
-                )
+            if not was_there:
+                tell_of_new_file(url, places[0])
             return connection
 
         return File(connect)

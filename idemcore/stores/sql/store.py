@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from sqlalchemy import URL, Engine, MetaData, Table
 
-from idemcore.errors import AnswerTooLarge, StoreUnavailable
+from idemcore.errors import StoreUnavailable
 from idemcore.identity import Identity
 from idemcore.record import (
     Answer,
@@ -49,6 +49,7 @@ from idemcore.stores.sql.rows import (
     says,
 )
 from idemcore.stores.sql.schema import Schema
+from idemcore.stores.sql.sizes import refuse_too_large
 from idemcore.stores.sql.statements import build
 from idemcore.stores.sql.table import idempotency_table
 
@@ -141,7 +142,7 @@ class SQLAlchemyStore:
         """See `Store.complete`."""
         parameters = finish_parameters(claim, outcome)
         with self._db.link() as link:
-            _refuse_too_large(link, outcome, claim.identity)
+            refuse_too_large(link, outcome, claim.identity)
             for _ in range(_MOST_RACES):
                 with link.writing():
                     if link.count(self._sql.complete, parameters):
@@ -210,7 +211,7 @@ class SQLAlchemyStore:
         left = verdict_token(seen_token)
         parameters.update(seen_token=seen_token, verdict_token=left, keep_for=microseconds(retention))
         with self._db.link() as link, link.writing():
-            _refuse_too_large(link, to, identity)
+            refuse_too_large(link, to, identity)
             if to == "released":
                 done = link.count(self._sql.resolve_released, parameters)
             else:
@@ -327,23 +328,6 @@ reads the other one whole (`in_predicate_conversion_threshold`).
 
 _MOST_RACES: Final = 20
 """Lost races after which a verb gives up; each one means that somebody else got on."""
-
-
-_LARGE: Final = 256 * 1024
-"""Bytes of an answer from which on it is asked whether it can be kept: below the limit of any server in use."""
-
-
-def _refuse_too_large(link: Link, outcome: Verdict, identity: Identity) -> None:
-    """Before it is sent: a server may cut off what is too large for it, as if it were away, or cut it short."""
-    if not isinstance(outcome, Answer):
-        return
-    size = len(outcome.meta) + len(outcome.body)
-    if size >= _LARGE and size > (largest := link.largest()):
-        raise AnswerTooLarge(
-            f"The answer has {size:,} bytes, and this database takes {largest:,}. Keep it elsewhere, and "
-            "return where it is.",
-            key_digest=identity.digest,
-        )
 
 
 def _made(link: Link, insert: str, replace: str | None, parameters: Parameters) -> bool:

@@ -20,11 +20,13 @@ from cachetools import LRUCache, cached
 from idemcore.machine import Fingerprinter
 
 from .canonicalizer import BytesLike, Canonicalizer, OnInvalid
+from .exclude import BESIDE
 from .fingerprinter import JsonBody, Part, Rule
 from .form import Mode
 from .models import NOT_FINGERPRINTED, NotFingerprinted
 
 __all__ = [
+    "BESIDE",
     "NOT_FINGERPRINTED",
     "Canonicalizer",
     "Fingerprinter",

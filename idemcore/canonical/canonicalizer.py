@@ -35,7 +35,7 @@ class Canonicalizer:
 
     Args:
         exclude: what is no part of the request: JSON Pointers (RFC 6901) whose ``*`` stands for one index or
-            member, or bare names of top-level members.
+            member, or bare names of top-level members. A name that begins with NUL is of no document.
         mode: ``exact`` prints each number's exact decimal value in RFC 8785's layout; ``rfc8785`` rounds to
             doubles, for comparing with signatures made elsewhere, and so merges 9007199254740993 with …992.
         accept: older rules that records may still carry; give them for one retention after a change. Their
@@ -105,7 +105,7 @@ class Canonicalizer:
         object.__setattr__(self, "key_id", key_id)
         object.__setattr__(self, "tag", _tag(mode, pointers, key_id))
         object.__setattr__(self, "_key", key)
-        object.__setattr__(self, "_exclusion", compiled(pointers) if pointers else None)
+        object.__setattr__(self, "_exclusion", compiled(pointers))
         object.__setattr__(self, "_form", Form(mode, self._exclusion, self._secret))
         object.__setattr__(self, "_asked_fast", fast)
         object.__setattr__(self, "_fast", chosen(fast) if mode == "exact" else None)

@@ -15,6 +15,10 @@ from idemcore.errors import ConfigurationError
 
 from .number import Refused
 
+BESIDE = "/\0"
+"""How a pointer begins that names what stands beside a document, such as a parameter of a query: the tag tells of
+it as of any other, and nothing is left out of a document."""
+
 _MAX_TOKENS = 100
 _BAD_ESCAPE = re.compile("~(?![01])")
 
@@ -75,9 +79,13 @@ class Exclusion:
         return self.named.get(token, self.star)
 
 
-def compiled(pointers: Iterable[str]) -> Exclusion:
-    """The pointers of `normal_pointers` as a tree in which each token has one successor."""
-    return _compiled([_tokens(pointer) for pointer in pointers])
+def compiled(pointers: Iterable[str]) -> Exclusion | None:
+    """The pointers of `normal_pointers` as a tree in which each token has one successor.
+
+    None where they leave nothing out of a document.
+    """
+    paths = [_tokens(pointer) for pointer in pointers if not pointer.startswith(BESIDE)]
+    return _compiled(paths) if paths else None
 
 
 def _tokens(pointer: str) -> tuple[str | None, ...]:

@@ -9,7 +9,7 @@ import hashlib
 from typing import Final, final
 from urllib.parse import unquote_to_bytes
 
-from idemcore.canonical import JsonBody, Part, Rule
+from idemcore.canonical import BESIDE, JsonBody, Part, Rule
 from idemcore.http.multipart import canonical_multipart
 from idemcore.http.packed import coding_of, unpacked
 from idemcore.http.spool import Spool, chunks_of, whole
@@ -17,8 +17,8 @@ from idemcore.http.spool import Spool, chunks_of, whole
 _MAX_PAIRS: Final = 10_000
 """More fields than any form has are compared as they came: taking them apart would cost a gigabyte."""
 _SLICE: Final = 1 << 12
-_QUERY: Final = "/\0query/"
-"""Excluded parameters stand among a rule's JSON Pointers, so that its tag tells of them too; see `_Json`."""
+_QUERY: Final = BESIDE + "query/"
+"""Excluded parameters stand among a rule's JSON Pointers, so that its tag tells of them too."""
 
 
 def query_parameters(*names: str) -> tuple[str, ...]:
@@ -44,7 +44,7 @@ def body_part(
             return b"coded" + _raw(body) + coding.encode("utf-8", "surrogatepass")
         return _Packed(body_part(media_type, content_type, "", plain, 0))
     if is_json(media_type):
-        return _Json(whole(body))
+        return JsonBody(whole(body))
     if media_type == "application/x-www-form-urlencoded":
         return _Form(whole(body))
     if media_type.startswith("multipart/"):
@@ -78,19 +78,6 @@ class _Query:
     def digest(self, rule: Rule, /) -> bytes:
         named = (pointer.removeprefix(_QUERY) for pointer in rule.exclude if pointer.startswith(_QUERY))
         return _canonical_pairs(self._text, frozenset(map(_unescaped, named)))
-
-
-@final
-class _Json:
-    def __init__(self, body: bytes) -> None:
-        self._json = JsonBody(body)
-
-    def digest(self, rule: Rule, /) -> bytes:
-        # A text may have a member that is called as excluded parameters are; it then holds an escaped NUL,
-        # which hardly any does, and is compared byte by byte.
-        if b"u0000" in self._json.body and any(pointer.startswith(_QUERY) for pointer in rule.exclude):
-            return _raw(self._json.body)
-        return self._json.digest(rule)
 
 
 @final

@@ -302,6 +302,7 @@ def test_an_excluded_parameter_leaves_no_member_of_a_body_out(spelt: str) -> Non
     rule = Canonicalizer(exclude=query_parameters("utm"))
     bodies = [f'{{"{spelt}":{{"utm":{value}}}}}'.encode() for value in (1, 2)]
     assert fp("application/json", bodies[0], rule=rule) != fp("application/json", bodies[1], rule=rule)
+    assert fp("application/json", b" " + bodies[0], rule=rule) == fp("application/json", bodies[0], rule=rule)
     assert fp("application/json", bodies[0], rule=rule, query="utm=1") == fp(
         "application/json", bodies[0], rule=rule
     )

@@ -16,8 +16,8 @@ from idemcore.errors import ConfigurationError
 from .number import Refused
 
 BESIDE = "/\0"
-"""How a pointer begins that names what stands beside a document, such as a parameter of a query: the tag tells of
-it as of any other, and nothing is left out of a document."""
+"""How a pointer begins that names what stands beside a document, such as a parameter of a query: the tag
+tells of it as of any other, and nothing is left out of a document."""
 
 _MAX_TOKENS = 100
 _BAD_ESCAPE = re.compile("~(?![01])")

@@ -3,58 +3,15 @@
 from __future__ import annotations
 
 import gc
-import os
-import tracemalloc
-import uuid
 
 import pytest
 
+from benchmarks.record_bytes import answer_of, claim_of_its_own, measured
 from idemcore import MemoryStore
-from idemcore.http.answer import to_meta
-from idemcore.identity import identify
-from idemcore.meta import encode_meta
-from idemcore.record import Answer, Claim
 from idemcore.stores.orders import Links
 
 MOST = 1_000
 """Bytes for a finished record with a body of 200."""
-
-
-def claim(retention: float = 86_400.0) -> Claim:
-    """As an adapter makes it: nothing but the scope and the operation is shared with another."""
-    identity = identify("tenant-7", "http", str(uuid.uuid4()))
-    fingerprint = f"v1.exact:{os.urandom(32).hex()}"
-    return Claim(identity, fingerprint, os.urandom(16), 1, 30.0, 600.0, retention, hold=False)
-
-
-def answer(size: int) -> Answer:
-    headers = [("Content-Type", "application/json"), ("Content-Length", str(size))]
-    return Answer("http", encode_meta(to_meta("201 CREATED", headers, size)), os.urandom(size))
-
-
-def fill(store: MemoryStore, count: int, size: int | None) -> None:
-    """Finished records with bodies of that size; running claims where it is None."""
-    for _ in range(count):
-        made = claim()
-        store.reserve(made)
-        if size is not None:
-            store.complete(made, answer(size))
-
-
-def measured(count: int, size: int | None) -> tuple[float, float]:
-    """Bytes a record: allocated and kept, and counted by the store."""
-    store = MemoryStore(max_bytes=1 << 30)
-    fill(store, 1, size)  # what is made once is there
-    counted = store._shelf.used_bytes
-    gc.collect()
-    tracemalloc.start()
-    try:
-        fill(store, count, size)
-        gc.collect()
-        kept, _ = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-    return kept / count, (store._shelf.used_bytes - counted) / count
 
 
 # A dict with 1,365 places is nearly full at the first; one with 21,845 has just grown at the second.
@@ -80,9 +37,9 @@ def test_a_record_that_is_gone_waits_for_no_collection() -> None:
     gc.disable()
     try:
         for number in range(100):
-            made = claim(retention=1.0 + number)  # a line of its own
+            made = claim_of_its_own(retention=1.0 + number)  # a line of its own
             store.reserve(made)
-            store.complete(made, answer(200))
+            store.complete(made, answer_of(200))
             store.forget(made.identity, made.token)
         store.sweep(1)
         assert (len(store), len(store._shelf._lines)) == (0, 0)
